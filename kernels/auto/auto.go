@@ -1,0 +1,39 @@
+// Package auto picks the backend for this machine and says why.
+package auto
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"atoll/kernels"
+	"atoll/kernels/ref"
+)
+
+// Options chooses a backend.
+type Options struct {
+	// Threads is the number of workers; 0 means one for each usable core.
+	Threads int
+	// Tier forces an instruction tier ("generic", "avx2", "avx512vnni"); empty takes
+	// the best that the processor has.
+	Tier string
+}
+
+// Tiers lists the names that Options.Tier takes.
+var Tiers = []string{"generic", "avx2", "avx512vnni"}
+
+// Open returns the backend. A forced tier that the processor lacks is an error that
+// wraps [kernels.ErrUnavailable]; nothing else is taken in its place.
+func Open(o Options) (kernels.Backend, error) {
+	if o.Threads < 0 {
+		return nil, fmt.Errorf("open backend: %d threads", o.Threads)
+	}
+	if o.Threads == 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	if o.Tier != "" && !slices.Contains(Tiers, o.Tier) {
+		return nil, fmt.Errorf("open backend: unknown tier %q, want one of %s", o.Tier, strings.Join(Tiers, ", "))
+	}
+	return ref.New(ref.Options{Threads: o.Threads}), nil
+}
