@@ -19,6 +19,9 @@ type Sequence struct {
 	tokens []int32 // committed
 }
 
+// KV returns the handle of the cache that the sequence lives in.
+func (s *Sequence) KV() kernels.KV { return s.cache.kv }
+
 // Len returns the number of committed tokens.
 func (s *Sequence) Len() int { return len(s.tokens) }
 
