@@ -350,6 +350,9 @@ func isCategory(err error) bool {
 	return false
 }
 
+// IsDiskFull reports whether an error of the operating system says that there is no space left.
+func IsDiskFull(err error) bool { return isDiskFull(err) }
+
 func isDiskFull(err error) bool {
 	return vfs.IsNoSpaceError(err) || errors.Is(err, syscall.EDQUOT)
 }
