@@ -125,6 +125,7 @@ func (s *Session) Live(b event.Body) {
 	if !event.Live(b) {
 		panic(fmt.Sprintf("BUG: %T is not a live event", b))
 	}
+	_ = s.flush() // text that came before is shown before; an error is kept for the next call
 	s.bus.Publish(event.Event{Time: s.clock.Now(), Body: b})
 }
 
