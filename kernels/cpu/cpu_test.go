@@ -1,0 +1,33 @@
+//go:build amd64 && !purego
+
+package cpu
+
+import (
+	"testing"
+
+	"atoll/kernels"
+	"atoll/kernels/kerneltest"
+)
+
+func TestConformance(t *testing.T) {
+	if len(Tiers()) == 0 {
+		t.Skip("this processor runs no tier")
+	}
+	for _, tier := range Tiers() {
+		t.Run(tier, func(t *testing.T) {
+			kerneltest.Run(t, func(threads int) (kernels.Backend, error) {
+				return New(Options{Threads: threads, Tier: tier})
+			})
+		})
+	}
+}
+
+func BenchmarkBackend(b *testing.B) {
+	for _, tier := range Tiers() {
+		b.Run(tier, func(b *testing.B) {
+			kerneltest.Bench(b, func(threads int) (kernels.Backend, error) {
+				return New(Options{Threads: threads, Tier: tier})
+			})
+		})
+	}
+}
