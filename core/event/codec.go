@@ -21,6 +21,8 @@ func tag(b Body) string {
 	switch b.(type) {
 	case SessionStarted:
 		return "session_started"
+	case ModeChanged:
+		return "mode_changed"
 	case TurnStarted:
 		return "turn_started"
 	case MessageStarted:
@@ -108,6 +110,8 @@ func decodeBody(t string, b []byte) (Body, error) {
 	switch t {
 	case "session_started":
 		return decode[SessionStarted](b)
+	case "mode_changed":
+		return decode[ModeChanged](b)
 	case "turn_started":
 		return decode[TurnStarted](b)
 	case "message_started":

@@ -33,6 +33,11 @@ type SessionStarted struct {
 	Model     string `json:"model"`
 }
 
+// ModeChanged says that the user gave the session another mode.
+type ModeChanged struct {
+	Mode string `json:"mode"`
+}
+
 // TurnStarted begins a turn: one user message and everything the assistant does about it.
 type TurnStarted struct {
 	Turn int `json:"turn"` // from 1
@@ -110,7 +115,8 @@ type PermissionAsked struct {
 	Tool   string `json:"tool"`
 	// Subject is what the call touches: a path, or a command.
 	Subject string `json:"subject,omitempty"`
-	Reason  string `json:"reason,omitempty"`
+	// SessionRule is the rule that the answer "session" adds.
+	SessionRule string `json:"session_rule,omitempty"`
 }
 
 // PermissionResolved is the decision. ID is empty when nobody was asked.
@@ -177,6 +183,7 @@ const (
 )
 
 func (SessionStarted) body()     {}
+func (ModeChanged) body()        {}
 func (TurnStarted) body()        {}
 func (MessageStarted) body()     {}
 func (StepStarted) body()        {}

@@ -8,6 +8,8 @@ type Part interface{ part() }
 // Text is plain text, of the user or of the model.
 type Text struct {
 	Text string `json:"text"`
+	// Synthetic says that atoll wrote it in the user's place. The model sees no difference; a view may hide it.
+	Synthetic bool `json:"synthetic,omitempty"`
 }
 
 // Reasoning is what a model thought before it answered. It is shown and stored, and not replayed to the model.

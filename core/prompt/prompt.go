@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 )
 
@@ -114,19 +115,19 @@ func LoadInstructions(workspace string) (*Instructions, error) {
 }
 
 func load(root *os.Root, name string) (*Instructions, error) {
-	info, err := root.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	// Checked before the file is opened: opening a FIFO waits for a writer.
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	f, err := root.Open(name)
+	// Without waiting for the writer of a FIFO.
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
 	b, err := io.ReadAll(io.LimitReader(f, MaxInstructions+1))
 	if err != nil {
 		return nil, err

@@ -56,6 +56,8 @@ func (s *State) Apply(e event.Event) error {
 			return fmt.Errorf("event %d: the session started twice", e.Seq)
 		}
 		s.ID, s.Workspace, s.Mode, s.Model, s.Created = b.Session, b.Workspace, b.Mode, b.Model, e.Time
+	case event.ModeChanged:
+		s.Mode = b.Mode
 	case event.TurnStarted:
 		s.Turn, s.Stop, s.inTurn = b.Turn, "", true
 	case event.MessageStarted:
