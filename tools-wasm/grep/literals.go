@@ -215,20 +215,32 @@ const (
 	high = 0x8080808080808080
 )
 
-// indexByte is bytes.IndexByte eight bytes at a time: twice as fast as that one inside WebAssembly.
+// zeros has bit 7 set in the lowest byte of x that is zero, and possibly in higher ones.
+func zeros(x uint64) uint64 { return (x - ones) & ^x & high }
+
+// indexByte is bytes.IndexByte 32 bytes at a time, which is several times as fast inside WebAssembly.
 func indexByte(b []byte, c byte) int {
-	pattern := uint64(c) * ones
-	i := 0
-	for ; i+8 <= len(b); i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:]) ^ pattern
-		// The lowest set bit is right: only bytes above a true zero can be marked falsely.
-		if y := (x - ones) & ^x & high; y != 0 {
-			return i + bits.TrailingZeros64(y)/8
+	p := uint64(c) * ones
+	rest := b
+	for len(rest) >= 32 {
+		y := zeros(binary.LittleEndian.Uint64(rest)^p) |
+			zeros(binary.LittleEndian.Uint64(rest[8:])^p) |
+			zeros(binary.LittleEndian.Uint64(rest[16:])^p) |
+			zeros(binary.LittleEndian.Uint64(rest[24:])^p)
+		if y != 0 {
+			break
 		}
+		rest = rest[32:]
 	}
-	for ; i < len(b); i++ {
-		if b[i] == c {
-			return i
+	for len(rest) >= 8 {
+		if y := zeros(binary.LittleEndian.Uint64(rest) ^ p); y != 0 {
+			return len(b) - len(rest) + bits.TrailingZeros64(y)/8
+		}
+		rest = rest[8:]
+	}
+	for i, x := range rest {
+		if x == c {
+			return len(b) - len(rest) + i
 		}
 	}
 	return -1
@@ -237,17 +249,24 @@ func indexByte(b []byte, c byte) int {
 // indexEither returns the first place of either byte.
 func indexEither(b []byte, c1, c2 byte) int {
 	p1, p2 := uint64(c1)*ones, uint64(c2)*ones
-	i := 0
-	for ; i+8 <= len(b); i += 8 {
-		v := binary.LittleEndian.Uint64(b[i:])
-		x, z := v^p1, v^p2
-		if y := ((x-ones)&^x | (z-ones)&^z) & high; y != 0 {
-			return i + bits.TrailingZeros64(y)/8
+	rest := b
+	for len(rest) >= 16 {
+		v, w := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
+		if zeros(v^p1)|zeros(v^p2)|zeros(w^p1)|zeros(w^p2) != 0 {
+			break
 		}
+		rest = rest[16:]
 	}
-	for ; i < len(b); i++ {
-		if b[i] == c1 || b[i] == c2 {
-			return i
+	for len(rest) >= 8 {
+		v := binary.LittleEndian.Uint64(rest)
+		if y := zeros(v^p1) | zeros(v^p2); y != 0 {
+			return len(b) - len(rest) + bits.TrailingZeros64(y)/8
+		}
+		rest = rest[8:]
+	}
+	for i, x := range rest {
+		if x == c1 || x == c2 {
+			return len(b) - len(rest) + i
 		}
 	}
 	return -1
