@@ -117,7 +117,7 @@ func (d *Description) Load(ctx context.Context, b kernels.Backend, opts Options)
 	if l.err != nil {
 		return nil, l.err
 	}
-	m.bytes = l.packed
+	m.bytes = l.resident
 	if err := m.newState(opts.Batch); err != nil {
 		return nil, fmt.Errorf("allocate activations: %w", err)
 	}
@@ -127,8 +127,8 @@ func (d *Description) Load(ctx context.Context, b kernels.Backend, opts Options)
 // Hyper returns the hyper-parameters.
 func (m *Model) Hyper() Hyper { return m.hyper }
 
-// WeightBytes returns the size of the weights that the backend holds in memory of
-// its own; weights used in place in the file's mapping do not count.
+// WeightBytes returns the size of the matrices in memory: the backend's own copies,
+// and those that it uses in place in the file's mapping.
 func (m *Model) WeightBytes() int64 { return m.bytes }
 
 // Batch returns the largest number of tokens evaluated at once.
@@ -147,7 +147,7 @@ type loader struct {
 	b        kernels.Backend
 	progress func(done, total int64)
 	done     int64
-	packed   int64
+	resident int64
 	err      error
 }
 
@@ -198,9 +198,11 @@ func (l *loader) matrix(t, bias gguf.Tensor) kernels.Weight {
 		l.err = fmt.Errorf("load tensor %s: %w", t.Name, err)
 		return nil
 	}
-	if w.Bytes() > 0 {
-		l.packed += w.Bytes()
+	if n := w.Bytes(); n > 0 {
+		l.resident += n
 		l.d.file.Release(t)
+	} else {
+		l.resident += int64(t.Size)
 	}
 	l.advance(t)
 	return w
