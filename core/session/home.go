@@ -38,7 +38,8 @@ func (e *LockedError) Unwrap() error { return store.ErrLocked }
 
 // Options configure a Home.
 type Options struct {
-	// Dir is the data directory; sessions live in Dir/sessions/<workspace fingerprint>/<id>. Required.
+	// Dir is the data directory; sessions live in Dir/sessions/<workspace fingerprint>/<id>, long tool output in
+	// Dir/spill/<id>. Required.
 	Dir string
 	// Clock is the time; nil means SystemClock.
 	Clock Clock
@@ -73,6 +74,8 @@ func (h *Home) workspaceDir(workspace string) string {
 	return filepath.Join(h.opts.Dir, "sessions", Fingerprint(workspace))
 }
 
+func (h *Home) spillDir(id string) string { return filepath.Join(h.opts.Dir, "spill", id) }
+
 // Create makes a new session.
 func (h *Home) Create(st Start) (*Session, error) {
 	id, err := newID(h.opts.Clock.Now(), h.opts.Random)
@@ -91,7 +94,7 @@ func (h *Home) Create(st Start) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create session: %w", err)
 	}
-	s := &Session{id: id, dir: dir, db: db, clock: h.opts.Clock}
+	s := &Session{id: id, dir: dir, spill: h.spillDir(id), db: db, clock: h.opts.Clock}
 	s.writePID()
 	if err := s.Emit(event.SessionStarted{Session: id, Workspace: st.Workspace, Mode: st.Mode, Model: st.Model}); err != nil {
 		_ = db.Close()
@@ -139,7 +142,7 @@ func (h *Home) open(workspace, id string) (*Session, error) {
 	case err != nil:
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
-	s := &Session{id: id, dir: dir, db: db, clock: h.opts.Clock}
+	s := &Session{id: id, dir: dir, spill: h.spillDir(id), db: db, clock: h.opts.Clock}
 	if err := s.load(); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open session %s: %w", id, err)
@@ -231,7 +234,7 @@ func (h *Home) rebuild(dir, id, workspace string) (m Meta, ok bool) {
 		return m, true
 	}
 	defer db.Close()
-	s := &Session{id: id, dir: dir, db: db, clock: h.opts.Clock}
+	s := &Session{id: id, dir: dir, spill: h.spillDir(id), db: db, clock: h.opts.Clock}
 	if err := s.load(); err != nil {
 		m.Damaged = err.Error()
 		return m, true
@@ -291,6 +294,9 @@ func (h *Home) Delete(workspace, id string) error {
 	if err := os.Rename(dir, trash); err != nil {
 		return fmt.Errorf("delete session %s: %w", id, err)
 	}
+	if err := os.RemoveAll(h.spillDir(id)); err != nil {
+		return fmt.Errorf("delete session %s: %w", id, err)
+	}
 	if err := os.RemoveAll(trash); err != nil {
 		return fmt.Errorf("delete session %s: %w", id, err)
 	}
@@ -320,4 +326,14 @@ func diskError(err error) error {
 		return fmt.Errorf("%w: %v", store.ErrDiskFull, err)
 	}
 	return err
+}
+
+// Events calls fn for each journaled event of a session, which is not changed.
+func (h *Home) Events(workspace, id string, fn func(event.Event) error) error {
+	s, err := h.open(workspace, id)
+	if err != nil {
+		return err
+	}
+	defer s.db.Close()
+	return s.Events(1, fn)
 }

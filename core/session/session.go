@@ -29,7 +29,8 @@ const (
 // Session is an open session. Its methods are safe for concurrent use; events are ordered by who calls first.
 type Session struct {
 	id    string
-	dir   string // holds store/, meta.json, pid, spill/
+	dir   string // holds store/, meta.json, pid
+	spill string // folder for tool output that is too long for the model
 	db    *store.DB
 	clock Clock
 	bus   event.Bus
@@ -257,18 +258,19 @@ func (s *Session) Events(from uint64, fn func(event.Event) error) error {
 	})
 }
 
-// SpillDir is the folder for tool output that is too long for the model. It exists after the first Spill.
-func (s *Session) SpillDir() string { return filepath.Join(s.dir, "spill") }
+// SpillDir is the folder for tool output that is too long for the model. It exists after the first Spill. It lies outside of the
+// session's own folder, because a tool may be given it to read.
+func (s *Session) SpillDir() string { return s.spill }
 
 // Spill keeps the whole output of a call and returns the file's path.
 func (s *Session) Spill(callID string, text string) (string, error) {
 	if err := CheckID(callID); err != nil {
 		return "", fmt.Errorf("spill: %w", err)
 	}
-	if err := os.MkdirAll(s.SpillDir(), 0o700); err != nil {
+	if err := os.MkdirAll(s.spill, 0o700); err != nil {
 		return "", fmt.Errorf("spill: %w", err)
 	}
-	path := filepath.Join(s.SpillDir(), callID+".txt")
+	path := filepath.Join(s.spill, callID+".txt")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return "", fmt.Errorf("spill: %w", err)
 	}
