@@ -88,14 +88,12 @@ func fdClose(c *call, _ api.Memory, p []uint64) errno {
 }
 
 // fdRenumber moves a descriptor over another one. The target must be open, as in other implementations: so the table
-// never grows to a number that the guest makes up. Mounts keep their numbers.
+// never grows to a number that the guest makes up.
 func fdRenumber(c *call, _ api.Memory, p []uint64) errno {
 	from, to := c.lookup(p[0]), c.lookup(p[1])
 	switch {
 	case from == nil || to == nil:
 		return eBadf
-	case from.preopen != "" || to.preopen != "":
-		return eNotsup
 	case from == to:
 		return ok
 	}

@@ -156,7 +156,10 @@ func openFlags(d *desc, lookup, oflags, fdflags uint32, rights uint64) (sys.Ofla
 		flag |= f.flag
 	}
 	if oflags&oDirectory != 0 {
-		return flag, ok // a directory is never opened for writing
+		if rights&rightFdWrite != 0 {
+			return 0, eIsdir
+		}
+		return flag, ok
 	}
 	switch read, write := rights&(rightFdRead|rightFdReaddir) != 0, rights&writeRights != 0; {
 	case read && write:
