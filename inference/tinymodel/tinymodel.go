@@ -152,7 +152,12 @@ func (m *maker) tensors(vocab int) {
 	o := m.o
 	headDim := o.Embed / o.Heads
 	queries, keys := headDim*o.Heads, headDim*o.KVHeads
-	m.matrix("token_embd.weight", o.Embed, vocab, 1)
+	if o.Tied {
+		m.matrix("token_embd.weight", o.Embed, vocab, 3) // as a head
+	} else {
+		// Looked up, not multiplied with: unit variance of its own.
+		m.matrix("token_embd.weight", o.Embed, vocab, math.Sqrt(float64(o.Embed)))
+	}
 	m.gain("output_norm.weight", o.Embed)
 	if !o.Tied {
 		m.matrix("output.weight", o.Embed, vocab, 3)
@@ -193,9 +198,6 @@ func (m *maker) vector(name string, n int, next func() float32) {
 // have the standard deviation spread.
 func (m *maker) matrix(name string, cols, rows int, spread float64) {
 	scale := float32(spread / math.Sqrt(float64(cols)))
-	if name == "token_embd.weight" {
-		scale = float32(spread) // looked up, not multiplied with
-	}
 	m.add(name, m.o.FormatOf(name), []uint64{uint64(cols), uint64(rows)}, cols*rows, func() float32 { return scale * m.normal() })
 }
 

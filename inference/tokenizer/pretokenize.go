@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -232,15 +231,4 @@ func llamaWord(s string, digits int) int {
 		return lineEnd
 	}
 	return blanks(s, stop, stop == len(s))
-}
-
-// words returns the words of a text, for tests.
-func words(split splitter, text string) []string {
-	var list []string
-	for text != "" {
-		n := split(text)
-		list = append(list, text[:n])
-		text = text[n:]
-	}
-	return slices.Clip(list)
 }
