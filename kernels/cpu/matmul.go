@@ -8,7 +8,6 @@ import (
 )
 
 const (
-	directCols  = 4         // most columns that packed tiles are multiplied with directly
 	panelCols   = 12        // columns of a full panel
 	directBytes = 256 << 10 // most weights in one call of a direct kernel
 	unpackBytes = 448 << 10 // most unpacked weights that a worker holds, within its second cache
@@ -89,12 +88,14 @@ func (b *backend) MatMul(dst []kernels.Buffer, w []kernels.Weight, x kernels.Buf
 }
 
 // direct reports whether packed tiles are multiplied without unpacking.
-func (p *product) direct() bool { return p.panels[0].width <= directCols }
+func (p *product) direct(f quant.Format) bool {
+	return p.b.tier.direct[f][p.panels[0].width] != nil
+}
 
 // unit returns how many tiles of a weight are worked on at once.
 func (p *product) unit(w *weight) int {
 	limit := directBytes / w.tileBytes
-	if !p.direct() {
+	if !p.direct(w.format) {
 		limit = unpackBytes / (w.groups * (512 + 128))
 	}
 	// Enough units that workers finish together.
@@ -139,7 +140,7 @@ func (p *product) run(worker, item int) {
 		first := item * u
 		last := min(first+u, w.tiles)
 		add := p.bias(w, p.dst[i], first, last)
-		if p.direct() {
+		if p.direct(w.format) {
 			p.runDirect(worker, w, p.dst[i], first, last, add)
 		} else {
 			p.runUnpacked(worker, w, p.dst[i], first, last, add)
@@ -222,7 +223,7 @@ func (p *product) runUnpacked(worker int, w *weight, d buffer, first, last, add 
 	for t := first; t < last; t++ {
 		unpack(&s.wq[(t-first)*tq], &s.scales[(t-first)*ts], &w.data[t*w.tileBytes], head, w.groups)
 	}
-	kernels := p.b.tier.gemm[w.lay.scaling]
+	kernels := p.b.tier.gemm[w.format]
 	for _, pl := range p.panels {
 		if p.b.stopped() {
 			return

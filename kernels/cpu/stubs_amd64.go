@@ -333,3 +333,258 @@ func denseBF16x4x1_512(sums *float32, w *byte, rowBytes int, x *float32, colByte
 //
 //go:noescape
 func denseBF16x1x1_512(sums *float32, w *byte, rowBytes int, x *float32, colBytes int, k int)
+
+// directQ4_0x1_256 multiplies tiles of Q4_0 with one column.
+//
+//go:noescape
+func directQ4_0x1_256(dst *float32, stride int, cols int, tile *byte, head int, tileBytes int, tiles int, x *byte, groups int, add int)
+
+// directQ4_1x1_256 multiplies tiles of Q4_1 with one column.
+//
+//go:noescape
+func directQ4_1x1_256(dst *float32, stride int, cols int, tile *byte, head int, tileBytes int, tiles int, x *byte, groups int, add int)
+
+// directQ5_0x1_256 multiplies tiles of Q5_0 with one column.
+//
+//go:noescape
+func directQ5_0x1_256(dst *float32, stride int, cols int, tile *byte, head int, tileBytes int, tiles int, x *byte, groups int, add int)
+
+// directQ5_1x1_256 multiplies tiles of Q5_1 with one column.
+//
+//go:noescape
+func directQ5_1x1_256(dst *float32, stride int, cols int, tile *byte, head int, tileBytes int, tiles int, x *byte, groups int, add int)
+
+// directQ8_0x1_256 multiplies tiles of Q8_0 with one column.
+//
+//go:noescape
+func directQ8_0x1_256(dst *float32, stride int, cols int, tile *byte, head int, tileBytes int, tiles int, x *byte, groups int, add int)
+
+// directQ4_Kx1_256 multiplies tiles of Q4_K with one column.
+//
+//go:noescape
+func directQ4_Kx1_256(dst *float32, stride int, cols int, tile *byte, head int, tileBytes int, tiles int, x *byte, groups int, add int)
+
+// directQ5_Kx1_256 multiplies tiles of Q5_K with one column.
+//
+//go:noescape
+func directQ5_Kx1_256(dst *float32, stride int, cols int, tile *byte, head int, tileBytes int, tiles int, x *byte, groups int, add int)
+
+// directQ6_Kx1_256 multiplies tiles of Q6_K with one column.
+//
+//go:noescape
+func directQ6_Kx1_256(dst *float32, stride int, cols int, tile *byte, head int, tileBytes int, tiles int, x *byte, groups int, add int)
+
+// unpackQ4_0_256 unpacks a tile of Q4_0 to bytes and float32 scales.
+//
+//go:noescape
+func unpackQ4_0_256(dst *byte, scales *float32, tile *byte, head int, groups int)
+
+// unpackQ4_1_256 unpacks a tile of Q4_1 to bytes and float32 scales.
+//
+//go:noescape
+func unpackQ4_1_256(dst *byte, scales *float32, tile *byte, head int, groups int)
+
+// unpackQ5_0_256 unpacks a tile of Q5_0 to bytes and float32 scales.
+//
+//go:noescape
+func unpackQ5_0_256(dst *byte, scales *float32, tile *byte, head int, groups int)
+
+// unpackQ5_1_256 unpacks a tile of Q5_1 to bytes and float32 scales.
+//
+//go:noescape
+func unpackQ5_1_256(dst *byte, scales *float32, tile *byte, head int, groups int)
+
+// unpackQ8_0_256 unpacks a tile of Q8_0 to bytes and float32 scales.
+//
+//go:noescape
+func unpackQ8_0_256(dst *byte, scales *float32, tile *byte, head int, groups int)
+
+// unpackQ4_K_256 unpacks a tile of Q4_K to bytes and float32 scales.
+//
+//go:noescape
+func unpackQ4_K_256(dst *byte, scales *float32, tile *byte, head int, groups int)
+
+// unpackQ5_K_256 unpacks a tile of Q5_K to bytes and float32 scales.
+//
+//go:noescape
+func unpackQ5_K_256(dst *byte, scales *float32, tile *byte, head int, groups int)
+
+// unpackQ6_K_256 unpacks a tile of Q6_K to bytes and float32 scales.
+//
+//go:noescape
+func unpackQ6_K_256(dst *byte, scales *float32, tile *byte, head int, groups int)
+
+// gemmMin4x4_256 multiplies an unpacked tile with a panel of 4 columns.
+//
+//go:noescape
+func gemmMin4x4_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmMin4x8_256 multiplies an unpacked tile with a panel of 8 columns.
+//
+//go:noescape
+func gemmMin4x8_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmMin4x12_256 multiplies an unpacked tile with a panel of 12 columns.
+//
+//go:noescape
+func gemmMin4x12_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmMin5x4_256 multiplies an unpacked tile with a panel of 4 columns.
+//
+//go:noescape
+func gemmMin5x4_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmMin5x8_256 multiplies an unpacked tile with a panel of 8 columns.
+//
+//go:noescape
+func gemmMin5x8_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmMin5x12_256 multiplies an unpacked tile with a panel of 12 columns.
+//
+//go:noescape
+func gemmMin5x12_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmOff4x4_256 multiplies an unpacked tile with a panel of 4 columns.
+//
+//go:noescape
+func gemmOff4x4_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmOff4x8_256 multiplies an unpacked tile with a panel of 8 columns.
+//
+//go:noescape
+func gemmOff4x8_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmOff4x12_256 multiplies an unpacked tile with a panel of 12 columns.
+//
+//go:noescape
+func gemmOff4x12_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmOff5x4_256 multiplies an unpacked tile with a panel of 4 columns.
+//
+//go:noescape
+func gemmOff5x4_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmOff5x8_256 multiplies an unpacked tile with a panel of 8 columns.
+//
+//go:noescape
+func gemmOff5x8_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmOff5x12_256 multiplies an unpacked tile with a panel of 12 columns.
+//
+//go:noescape
+func gemmOff5x12_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmHalf6x4_256 multiplies an unpacked tile with a panel of 4 columns.
+//
+//go:noescape
+func gemmHalf6x4_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmHalf6x8_256 multiplies an unpacked tile with a panel of 8 columns.
+//
+//go:noescape
+func gemmHalf6x8_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmHalf6x12_256 multiplies an unpacked tile with a panel of 12 columns.
+//
+//go:noescape
+func gemmHalf6x12_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmSign8x4_256 multiplies an unpacked tile with a panel of 4 columns.
+//
+//go:noescape
+func gemmSign8x4_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmSign8x8_256 multiplies an unpacked tile with a panel of 8 columns.
+//
+//go:noescape
+func gemmSign8x8_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// gemmSign8x12_256 multiplies an unpacked tile with a panel of 12 columns.
+//
+//go:noescape
+func gemmSign8x12_256(dst *float32, stride int, cols int, wq *byte, scales *float32, x *byte, groups int, shift int, add int)
+
+// attnScore1_256 computes the scores of 1 columns of queries against pages of keys; dim is a multiple of 4.
+//
+//go:noescape
+func attnScore1_256(dst *float32, q *float32, pages **byte, n int, dim int)
+
+// attnValue1_256 adds n positions of values, weighted for 1 columns, to sums that shrink first.
+//
+//go:noescape
+func attnValue1_256(acc *float32, accRow int, factor *float32, s *float32, pages **byte, n int, dim int)
+
+// attnScore2_256 computes the scores of 2 columns of queries against pages of keys; dim is a multiple of 4.
+//
+//go:noescape
+func attnScore2_256(dst *float32, q *float32, pages **byte, n int, dim int)
+
+// attnValue2_256 adds n positions of values, weighted for 2 columns, to sums that shrink first.
+//
+//go:noescape
+func attnValue2_256(acc *float32, accRow int, factor *float32, s *float32, pages **byte, n int, dim int)
+
+// attnScore4_256 computes the scores of 4 columns of queries against pages of keys; dim is a multiple of 4.
+//
+//go:noescape
+func attnScore4_256(dst *float32, q *float32, pages **byte, n int, dim int)
+
+// attnValue4_256 adds n positions of values, weighted for 4 columns, to sums that shrink first.
+//
+//go:noescape
+func attnValue4_256(acc *float32, accRow int, factor *float32, s *float32, pages **byte, n int, dim int)
+
+// attnScore6_256 computes the scores of 6 columns of queries against pages of keys; dim is a multiple of 4.
+//
+//go:noescape
+func attnScore6_256(dst *float32, q *float32, pages **byte, n int, dim int)
+
+// attnValue6_256 adds n positions of values, weighted for 6 columns, to sums that shrink first.
+//
+//go:noescape
+func attnValue6_256(acc *float32, accRow int, factor *float32, s *float32, pages **byte, n int, dim int)
+
+// denseF32x4x2_256 multiplies 4 rows of F32 with 2 columns; k is a multiple of 8.
+//
+//go:noescape
+func denseF32x4x2_256(sums *float32, w *byte, rowBytes int, x *float32, colBytes int, k int)
+
+// denseF32x4x1_256 multiplies 4 rows of F32 with 1 columns; k is a multiple of 8.
+//
+//go:noescape
+func denseF32x4x1_256(sums *float32, w *byte, rowBytes int, x *float32, colBytes int, k int)
+
+// denseF32x1x1_256 multiplies 1 rows of F32 with 1 columns; k is a multiple of 8.
+//
+//go:noescape
+func denseF32x1x1_256(sums *float32, w *byte, rowBytes int, x *float32, colBytes int, k int)
+
+// denseF16x4x2_256 multiplies 4 rows of F16 with 2 columns; k is a multiple of 8.
+//
+//go:noescape
+func denseF16x4x2_256(sums *float32, w *byte, rowBytes int, x *float32, colBytes int, k int)
+
+// denseF16x4x1_256 multiplies 4 rows of F16 with 1 columns; k is a multiple of 8.
+//
+//go:noescape
+func denseF16x4x1_256(sums *float32, w *byte, rowBytes int, x *float32, colBytes int, k int)
+
+// denseF16x1x1_256 multiplies 1 rows of F16 with 1 columns; k is a multiple of 8.
+//
+//go:noescape
+func denseF16x1x1_256(sums *float32, w *byte, rowBytes int, x *float32, colBytes int, k int)
+
+// denseBF16x4x2_256 multiplies 4 rows of BF16 with 2 columns; k is a multiple of 8.
+//
+//go:noescape
+func denseBF16x4x2_256(sums *float32, w *byte, rowBytes int, x *float32, colBytes int, k int)
+
+// denseBF16x4x1_256 multiplies 4 rows of BF16 with 1 columns; k is a multiple of 8.
+//
+//go:noescape
+func denseBF16x4x1_256(sums *float32, w *byte, rowBytes int, x *float32, colBytes int, k int)
+
+// denseBF16x1x1_256 multiplies 1 rows of BF16 with 1 columns; k is a multiple of 8.
+//
+//go:noescape
+func denseBF16x1x1_256(sums *float32, w *byte, rowBytes int, x *float32, colBytes int, k int)

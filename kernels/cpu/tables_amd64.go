@@ -32,10 +32,15 @@ func avx512Tier() *tier {
 			quant.Q5_K: unpackQ5_K_512,
 			quant.Q6_K: unpackQ6_K_512,
 		},
-		gemm: map[scaling]map[int]gemmKernel{
-			scaleMin:  {4: gemmMinx4_512, 8: gemmMinx8_512, 12: gemmMinx12_512},
-			scaleOff:  {4: gemmOffx4_512, 8: gemmOffx8_512, 12: gemmOffx12_512},
-			scaleHalf: {4: gemmHalfx4_512, 8: gemmHalfx8_512, 12: gemmHalfx12_512},
+		gemm: map[quant.Format]map[int]gemmKernel{
+			quant.Q4_0: {4: gemmOffx4_512, 8: gemmOffx8_512, 12: gemmOffx12_512},
+			quant.Q4_1: {4: gemmMinx4_512, 8: gemmMinx8_512, 12: gemmMinx12_512},
+			quant.Q5_0: {4: gemmOffx4_512, 8: gemmOffx8_512, 12: gemmOffx12_512},
+			quant.Q5_1: {4: gemmMinx4_512, 8: gemmMinx8_512, 12: gemmMinx12_512},
+			quant.Q8_0: {4: gemmOffx4_512, 8: gemmOffx8_512, 12: gemmOffx12_512},
+			quant.Q4_K: {4: gemmMinx4_512, 8: gemmMinx8_512, 12: gemmMinx12_512},
+			quant.Q5_K: {4: gemmMinx4_512, 8: gemmMinx8_512, 12: gemmMinx12_512},
+			quant.Q6_K: {4: gemmHalfx4_512, 8: gemmHalfx8_512, 12: gemmHalfx12_512},
 		},
 		score: map[int]scoreKernel{
 			1: attnScore1_512, 2: attnScore2_512, 4: attnScore4_512, 6: attnScore6_512, 8: attnScore8_512, 12: attnScore12_512,
@@ -50,5 +55,57 @@ func avx512Tier() *tier {
 			quant.BF16: {{4, 4}: denseBF16x4x4_512, {4, 1}: denseBF16x4x1_512, {1, 1}: denseBF16x1x1_512},
 		},
 		denseCols: 4,
+	}
+}
+
+// avx2Tier lists the kernels of tierAVX2.
+func avx2Tier() *tier {
+	return &tier{
+		name:  tierAVX2,
+		needs: avx2Features,
+		lanes: 8,
+		direct: map[quant.Format]map[int]directKernel{
+			quant.Q4_0: {1: directQ4_0x1_256},
+			quant.Q4_1: {1: directQ4_1x1_256},
+			quant.Q5_0: {1: directQ5_0x1_256},
+			quant.Q5_1: {1: directQ5_1x1_256},
+			quant.Q8_0: {1: directQ8_0x1_256},
+			quant.Q4_K: {1: directQ4_Kx1_256},
+			quant.Q5_K: {1: directQ5_Kx1_256},
+			quant.Q6_K: {1: directQ6_Kx1_256},
+		},
+		unpack: map[quant.Format]unpackKernel{
+			quant.Q4_0: unpackQ4_0_256,
+			quant.Q4_1: unpackQ4_1_256,
+			quant.Q5_0: unpackQ5_0_256,
+			quant.Q5_1: unpackQ5_1_256,
+			quant.Q8_0: unpackQ8_0_256,
+			quant.Q4_K: unpackQ4_K_256,
+			quant.Q5_K: unpackQ5_K_256,
+			quant.Q6_K: unpackQ6_K_256,
+		},
+		gemm: map[quant.Format]map[int]gemmKernel{
+			quant.Q4_0: {4: gemmOff4x4_256, 8: gemmOff4x8_256, 12: gemmOff4x12_256},
+			quant.Q4_1: {4: gemmMin4x4_256, 8: gemmMin4x8_256, 12: gemmMin4x12_256},
+			quant.Q5_0: {4: gemmOff5x4_256, 8: gemmOff5x8_256, 12: gemmOff5x12_256},
+			quant.Q5_1: {4: gemmMin5x4_256, 8: gemmMin5x8_256, 12: gemmMin5x12_256},
+			quant.Q8_0: {4: gemmSign8x4_256, 8: gemmSign8x8_256, 12: gemmSign8x12_256},
+			quant.Q4_K: {4: gemmMin4x4_256, 8: gemmMin4x8_256, 12: gemmMin4x12_256},
+			quant.Q5_K: {4: gemmMin5x4_256, 8: gemmMin5x8_256, 12: gemmMin5x12_256},
+			quant.Q6_K: {4: gemmHalf6x4_256, 8: gemmHalf6x8_256, 12: gemmHalf6x12_256},
+		},
+		score: map[int]scoreKernel{
+			1: attnScore1_256, 2: attnScore2_256, 4: attnScore4_256, 6: attnScore6_256,
+		},
+		value: map[int]valueKernel{
+			1: attnValue1_256, 2: attnValue2_256, 4: attnValue4_256, 6: attnValue6_256,
+		},
+		widths: []int{1, 2, 4, 6},
+		dense: map[quant.Format]map[[2]int]denseKernel{
+			quant.F32:  {{4, 2}: denseF32x4x2_256, {4, 1}: denseF32x4x1_256, {1, 1}: denseF32x1x1_256},
+			quant.F16:  {{4, 2}: denseF16x4x2_256, {4, 1}: denseF16x4x1_256, {1, 1}: denseF16x1x1_256},
+			quant.BF16: {{4, 2}: denseBF16x4x2_256, {4, 1}: denseBF16x4x1_256, {1, 1}: denseBF16x1x1_256},
+		},
+		denseCols: 2,
 	}
 }

@@ -19,11 +19,11 @@ type tier struct {
 	name  string
 	needs []feature
 
-	// direct kernels multiply packed tiles with 1 or up to 4 columns.
+	// direct kernels multiply packed tiles with 1 or, where there is one, up to 4 columns.
 	direct map[quant.Format]map[int]directKernel
 	unpack map[quant.Format]unpackKernel
-	// gemm kernels by scaling and panel width.
-	gemm   map[scaling]map[int]gemmKernel
+	// gemm kernels multiply unpacked tiles with a panel of 4, 8 or 12 columns.
+	gemm   map[quant.Format]map[int]gemmKernel
 	score  map[int]scoreKernel
 	value  map[int]valueKernel
 	widths []int // of attention columns, ascending
@@ -34,4 +34,4 @@ type tier struct {
 }
 
 // tiers lists all tiers, best first.
-func tiers() []*tier { return []*tier{avx512Tier()} }
+func tiers() []*tier { return []*tier{avx512Tier(), avx2Tier()} }

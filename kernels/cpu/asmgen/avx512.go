@@ -373,6 +373,11 @@ func unpack512(f *file, ft format) {
 	p.i("RET")
 }
 
+// kind512 returns the kind of gemm512 that multiplies a format.
+func (f format) kind512() string {
+	return map[scaling]string{scaleD: "Off", scaleDM: "Min", scaleK4: "Min", scaleK6: "Half"}[f.scale]
+}
+
 // gemm512 multiplies an unpacked tile with a panel of w columns. Kinds: Min has a
 // scale and a minimum per group, Off a scale and an offset 1<<shift that is taken
 // off through the sums of the activations, Half the same with a scale per half.

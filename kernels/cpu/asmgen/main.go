@@ -14,7 +14,7 @@ import (
 
 // generate returns the text of every output file.
 func generate() map[string]string {
-	files := []*file{commonFile(), avx512File()}
+	files := []*file{commonFile(), avx512File(), avx2File()}
 	out := map[string]string{"stubs_amd64.go": pretty(stubs(files)), "tables_amd64.go": pretty(tables())}
 	for _, f := range files {
 		out[f.name] = f.asm()

@@ -7,11 +7,10 @@ import (
 )
 
 // directWidths and gemmWidths are the numbers of columns that matrix kernels exist
-// for, in both tiers.
+// for; AVX2 has direct kernels for one column only.
 var (
 	directWidths = []int{1, 4}
 	gemmWidths   = []int{4, 8, 12}
-	gemmKinds    = []string{"Min", "Off", "Half"}
 )
 
 // tables prints the Go functions that list the kernels of each tier.
@@ -21,13 +20,16 @@ func tables() string {
 	for _, t := range []struct {
 		fn, name, needs string
 		v               vector
-	}{{"avx512Tier", "tierAVX512", "avx512Features", vec512}} {
+	}{{"avx512Tier", "tierAVX512", "avx512Features", vec512}, {"avx2Tier", "tierAVX2", "avx2Features", vec256}} {
 		out := func(f string, args ...any) { fmt.Fprintf(&b, f+"\n", args...) }
 		out("\n// %s lists the kernels of %s.\nfunc %s() *tier {\nreturn &tier{\nname: %s,\nneeds: %s,\nlanes: %d,", t.fn, t.name, t.fn, t.name, t.needs, t.v.lanes)
 		out("direct: map[quant.Format]map[int]directKernel{")
 		for _, f := range formats {
 			fmt.Fprintf(&b, "quant.%s: {", f.name)
 			for _, w := range directWidths {
+				if t.v.lanes == 8 && w > 1 {
+					continue
+				}
 				fmt.Fprintf(&b, "%d: direct%sx%d_%s,", w, f.name, w, t.v.tag)
 			}
 			out("},")
@@ -36,9 +38,13 @@ func tables() string {
 		for _, f := range formats {
 			out("quant.%s: unpack%s_%s,", f.name, f.name, t.v.tag)
 		}
-		out("},\ngemm: map[scaling]map[int]gemmKernel{")
-		for _, k := range gemmKinds {
-			fmt.Fprintf(&b, "scale%s: {", k)
+		out("},\ngemm: map[quant.Format]map[int]gemmKernel{")
+		for _, f := range formats {
+			k := f.kind512()
+			if t.v.lanes == 8 {
+				k = f.kind256().name
+			}
+			fmt.Fprintf(&b, "quant.%s: {", f.name)
 			for _, w := range gemmWidths {
 				fmt.Fprintf(&b, "%d: gemm%sx%d_%s,", w, k, w, t.v.tag)
 			}
