@@ -40,9 +40,6 @@ func find(f *file, old, repl string, all bool) (match, error) {
 	if m, err := exact(f, old, repl, all, 0); m != nil || err != nil {
 		return deref(m), err
 	}
-	if blank(old) {
-		return match{}, errors.New("old is only white space and was not found like that")
-	}
 	f.split()
 	if o, r, line, ok := stripNumbers(old, repl); ok {
 		if m, err := exact(f, o, r, all, line); m != nil || err != nil {
@@ -51,6 +48,9 @@ func find(f *file, old, repl string, all bool) (match, error) {
 		if m, err := tolerant(f, o, r, all, line); m != nil || err != nil {
 			return deref(m), err
 		}
+	}
+	if blank(old) {
+		return match{}, errors.New("old is only white space and was not found like that")
 	}
 	if m, err := tolerant(f, old, repl, all, 0); m != nil || err != nil {
 		return deref(m), err
@@ -171,6 +171,9 @@ func (f *file) build(cands []candidate, old, repl []string, tolerant bool, how s
 
 // tolerant tries the ways of matching that ignore something.
 func tolerant(f *file, old, repl string, all bool, prefer int) (*match, error) {
+	if blank(old) {
+		return nil, nil // white space resembles everything
+	}
 	old, repl = unCRLF(old), unCRLF(repl)
 	oldLines, replLines := textLines(old), textLines(repl)
 	if repl == "" {

@@ -49,10 +49,10 @@ func (f *file) render(r region, old, repl []string, align []int, tolerant bool) 
 	}
 	// hunk handles what lies between two kept lines, as half-open ranges.
 	hunk := func(old0, old1, new0, new1, line0, line1 int) bool {
-		var gone []int
+		var gone, from []int // lines of the file that go, and the lines of old that stand for them
 		for k := old0; k < old1; k++ {
 			if align[k] >= 0 {
-				gone = append(gone, align[k])
+				gone, from = append(gone, align[k]), append(from, k)
 			}
 		}
 		changed := len(gone) > 0 || new1 > new0
@@ -68,11 +68,16 @@ func (f *file) render(r region, old, repl []string, align []int, tolerant bool) 
 			emit(r.texts[l], r.end1(l, near))
 		}
 		for j := new0; j < new1; j++ {
-			end := near
+			line, end := repl[j], near
 			if len(gone) > 0 {
-				end = r.end1(gone[min(j-new0, len(gone)-1)], near)
+				k := min(j-new0, len(gone)-1)
+				end = r.end1(gone[k], near)
+				if own := indent(line); tolerant && !blank(line) && own == indent(old[from[k]]) {
+					emit(indent(r.texts[gone[k]])+line[len(own):], end)
+					continue
+				}
 			}
-			emit(in.apply(repl[j]), end)
+			emit(in.apply(line), end)
 		}
 		return true
 	}
