@@ -2,12 +2,14 @@
 package auto
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"strings"
 
 	"atoll/kernels"
+	"atoll/kernels/cpu"
 	"atoll/kernels/ref"
 )
 
@@ -35,5 +37,29 @@ func Open(o Options) (kernels.Backend, error) {
 	if o.Tier != "" && !slices.Contains(Tiers, o.Tier) {
 		return nil, fmt.Errorf("open backend: unknown tier %q, want one of %s", o.Tier, strings.Join(Tiers, ", "))
 	}
-	return ref.New(ref.Options{Threads: o.Threads}), nil
+	generic := func() kernels.Backend { return ref.New(ref.Options{Threads: o.Threads}) }
+	if o.Tier == "generic" {
+		return generic(), nil
+	}
+	b, err := cpu.New(cpu.Options{Threads: o.Threads, Tier: o.Tier})
+	if err == nil {
+		return b, nil
+	}
+	if o.Tier == "" && errors.Is(err, kernels.ErrUnavailable) {
+		return because{generic(), err.Error()}, nil
+	}
+	return nil, err
+}
+
+// because is a backend that was taken for want of a better one.
+type because struct {
+	kernels.Backend
+	reason string
+}
+
+// Info implements the same method as documented on kernels.Backend.
+func (b because) Info() kernels.Info {
+	i := b.Backend.Info()
+	i.Reason += ": " + b.reason
+	return i
 }
