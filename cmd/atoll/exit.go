@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+
+	"atoll/core/service"
 )
 
 // Exit codes. They are part of the interface: scripts test them.
@@ -80,46 +82,79 @@ func exitCode(ctx context.Context, err error) int {
 	case errors.As(err, &coded):
 		return coded.ExitCode()
 	}
-	return exitFailure
+	return int(service.CodeOf(err))
 }
 
-// watchSignals ends ctx when the process is told to stop. The first signal is a
-// request: the turn stops and the session is closed. The second ends the process
-// at once; the journal is made for that.
-func watchSignals(ctx context.Context) (context.Context, func()) {
+// signals turns signals into the end of a context. The first one is a request:
+// the turn stops and the session is closed. The second ends the process at once;
+// the journal is made for that.
+type signals struct {
+	ch, pipe chan os.Signal
+	done     chan struct{}
+
+	mu   sync.Mutex // guards turn
+	turn func()     // set: an interrupt ends only this
+}
+
+func watchSignals(ctx context.Context) (context.Context, *signals) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	ch := make(chan os.Signal, 4)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	s := &signals{ch: make(chan os.Signal, 4), pipe: make(chan os.Signal, 1), done: make(chan struct{})}
+	signal.Notify(s.ch, os.Interrupt, syscall.SIGTERM)
 	// A write to a closed pipe must come back as an error instead of ending the
 	// process; nobody needs to receive this one.
-	pipe := make(chan os.Signal, 1)
-	notifyPipe(pipe)
-	done := make(chan struct{})
+	notifyPipe(s.pipe)
 	go func() {
 		stopping := false
 		for {
 			select {
-			case s := <-ch:
+			case sig := <-s.ch:
 				cause := &stopCause{"interrupted", exitInterrupted}
-				if s == syscall.SIGTERM {
+				if sig == syscall.SIGTERM {
 					cause = &stopCause{"terminated", exitTerminated}
+				} else if s.endTurn() {
+					continue
 				}
 				if stopping {
 					os.Exit(cause.code)
 				}
 				stopping = true
 				cancel(cause)
-			case <-done:
+			case <-s.done:
+				cancel(nil)
 				return
 			}
 		}
 	}()
-	return ctx, func() {
-		signal.Stop(ch)
-		signal.Stop(pipe)
-		close(done)
-		cancel(nil)
+	return ctx, s
+}
+
+func (s *signals) stop() {
+	signal.Stop(s.ch)
+	signal.Stop(s.pipe)
+	close(s.done)
+}
+
+// intercept makes the next interrupt end one turn instead of the program.
+func (s *signals) intercept(turn func()) (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn = turn
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.turn = nil
 	}
+}
+
+func (s *signals) endTurn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn == nil {
+		return false
+	}
+	s.turn()
+	s.turn = nil
+	return true
 }
 
 // outlet is standard output. When its reader goes away it stops the program:

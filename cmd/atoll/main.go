@@ -15,9 +15,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/mattn/go-isatty"
 	"github.com/urfave/cli/v2"
+
+	"atoll/core/app"
 )
 
 func main() {
@@ -26,8 +29,8 @@ func main() {
 
 // run is the whole program; its result is the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
-	ctx, done := watchSignals(context.Background())
-	defer done()
+	ctx, sig := watchSignals(context.Background())
+	defer sig.stop()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	p := &program{
@@ -38,6 +41,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []str
 		stdoutTTY: isTerminal(stdout),
 		stderrTTY: isTerminal(stderr),
 		environ:   environ,
+		signals:   sig,
 	}
 	if p.stdoutTTY {
 		p.screen = &visibleWriter{w: p.stdout}
@@ -66,6 +70,10 @@ type program struct {
 	stdinTTY, stdoutTTY, stderrTTY bool
 
 	environ []string
+	signals *signals
+
+	keysOnce sync.Once
+	keys     *keyboard // set by keysOnce
 }
 
 func isTerminal(f any) bool {
@@ -99,56 +107,26 @@ func (p *program) color(tty bool) bool {
 	return tty && p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb"
 }
 
-// dirs are the folders that atoll keeps.
-type dirs struct {
-	Home   string // sessions and what must last
-	Models string
-	Cache  string // compiled modules; may be deleted at any time
-	Config string
-}
-
-// dirs finds the folders: ATOLL_HOME, ATOLL_MODELS and ATOLL_CACHE, then the
-// XDG variables, then what the platform has.
-func (p *program) dirs() (dirs, error) {
+// dirs finds the folders that atoll keeps. ATOLL_CACHE moves what may be deleted
+// at any time.
+func (p *program) dirs() (app.Directories, error) {
 	home := p.getenv("HOME")
 	if runtime.GOOS == "windows" {
 		home = p.getenv("USERPROFILE")
 	}
-	pick := func(own, xdg string, below ...string) (string, error) {
-		if d := p.getenv(own); own != "" && d != "" {
-			return filepath.Abs(d)
-		}
-		// The XDG rules say that a relative path is to be ignored.
-		if d := p.getenv(xdg); filepath.IsAbs(d) {
-			return filepath.Join(d, "atoll"), nil
-		}
-		if home == "" {
-			return "", usagef("no home directory: set HOME, or %s", own)
-		}
-		return filepath.Join(append([]string{home}, below...)...), nil
+	d, err := app.Dirs(app.Env{
+		Home: home, AtollHome: p.getenv("ATOLL_HOME"), AtollModels: p.getenv("ATOLL_MODELS"),
+		XDGDataHome: p.getenv("XDG_DATA_HOME"), XDGCacheHome: p.getenv("XDG_CACHE_HOME"), XDGConfigHome: p.getenv("XDG_CONFIG_HOME"),
+		LocalAppData: p.getenv("LOCALAPPDATA"),
+	})
+	if err != nil {
+		return d, withCode(exitUsage, err)
 	}
-	var d dirs
-	var err error
-	data, cache, config := []string{".local", "share", "atoll"}, []string{".cache", "atoll"}, []string{".config", "atoll"}
-	switch runtime.GOOS {
-	case "windows":
-		data, cache, config = []string{"AppData", "Local", "atoll"}, []string{"AppData", "Local", "atoll", "cache"}, []string{"AppData", "Roaming", "atoll"}
-	case "darwin":
-		cache = []string{"Library", "Caches", "atoll"}
+	if cache := p.getenv("ATOLL_CACHE"); cache != "" {
+		d.Cache = cache
 	}
-	if d.Home, err = pick("ATOLL_HOME", "XDG_DATA_HOME", data...); err != nil {
-		return d, err
-	}
-	if d.Cache, err = pick("ATOLL_CACHE", "XDG_CACHE_HOME", cache...); err != nil {
-		// Only speed is lost without a home of its own.
-		d.Cache = filepath.Join(d.Home, "cache")
-	}
-	if d.Config, err = pick("", "XDG_CONFIG_HOME", config...); err != nil {
-		d.Config = filepath.Join(d.Home, "config")
-	}
-	d.Models = filepath.Join(d.Home, "models")
-	if m := p.getenv("ATOLL_MODELS"); m != "" {
-		if d.Models, err = filepath.Abs(m); err != nil {
+	for _, dir := range []*string{&d.Models, &d.Cache} {
+		if *dir, err = filepath.Abs(*dir); err != nil {
 			return d, err
 		}
 	}
@@ -185,7 +163,12 @@ func (p *program) app() *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides
 		OnUsageError:              usageError,
 		Commands: []*cli.Command{
+			p.runCommand(),
+			p.sessionCommand(),
 			p.modelCommand(),
+			p.toolCommand(),
+			p.benchCommand(),
+			p.doctorCommand(),
 			p.versionCommand(),
 			p.completionCommand(),
 		},

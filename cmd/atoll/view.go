@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"atoll/core/event"
-	"atoll/core/message"
+	"atoll/core/service"
 )
 
 // view shows a turn: it is a projection of the event stream. All calls come from
@@ -22,22 +22,7 @@ type view interface {
 	// tick is called ten times a second while nothing else happens.
 	tick()
 	// finish shows how the run ended. It is called once, also when there was no turn.
-	finish(r *result) error
-}
-
-// result is the end of a run: the last line of stream-json, the only one of json.
-type result struct {
-	Type       string        `json:"type"` // "result"
-	IsError    bool          `json:"is_error"`
-	Text       string        `json:"text"`
-	Session    string        `json:"session,omitempty"`
-	Model      string        `json:"model,omitempty"`
-	Stop       string        `json:"stop"`
-	Error      string        `json:"error,omitempty"`
-	ExitCode   int           `json:"exit_code"`
-	Steps      int           `json:"steps"`
-	Usage      message.Usage `json:"usage"`
-	DurationMS int64         `json:"duration_ms"`
+	finish(r *service.Result) error
 }
 
 // The output formats.
@@ -79,7 +64,7 @@ func (v *jsonView) show(e event.Event) error {
 	return v.line(e)
 }
 
-func (v *jsonView) finish(r *result) error { return v.line(r) }
+func (v *jsonView) finish(r *service.Result) error { return v.line(r) }
 
 func (v *jsonView) line(x any) error {
 	b, err := encodeJSON(x)
@@ -292,7 +277,7 @@ func (v *textView) clear() {
 	}
 }
 
-func (v *textView) finish(r *result) error {
+func (v *textView) finish(r *service.Result) error {
 	v.clear()
 	v.activity = ""
 	if f, ok := v.out.(*visibleWriter); ok {
