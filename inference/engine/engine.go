@@ -59,7 +59,9 @@ type Info struct {
 	Path           string
 	Hyper          model.Hyper
 	Parameters     int64
-	Context        int // window in tokens
+	FileWeights    int64 // bytes of the file's tensors
+	Batch          int   // prompt tokens evaluated at once
+	Context        int   // window in tokens
 	TrainedContext int
 	Backend        kernels.Info
 	Memory         Memory
@@ -123,7 +125,7 @@ func plan(f *gguf.File, opts Options) (*model.Description, Info, error) {
 	}
 	positions := kvcache.PagesFor(window) * kernels.KVPage
 	return d, Info{
-		Path: opts.Path, Hyper: d.Hyper, Parameters: d.Parameters,
+		Path: opts.Path, Hyper: d.Hyper, Parameters: d.Parameters, FileWeights: d.WeightBytes, Batch: batch,
 		Context: window, TrainedContext: d.Hyper.Context,
 		Memory: Memory{Weights: d.WeightBytes, KV: d.KVBytes(positions), Scratch: d.ScratchBytes(batch)},
 	}, nil
@@ -183,10 +185,10 @@ func Open(ctx context.Context, opts Options) (_ *Engine, err error) {
 		}
 	}()
 	if e.model, err = d.Load(ctx, e.backend, model.Options{Batch: opts.Batch, Progress: opts.Progress}); err != nil {
-		return nil, fmt.Errorf("load model: %w", err)
+		return nil, err
 	}
 	if e.cache, err = e.model.NewCache(info.Context); err != nil {
-		return nil, fmt.Errorf("load model: %w", err)
+		return nil, err
 	}
 	e.seq = e.cache.NewSequence()
 	info.Backend = e.backend.Info()
@@ -238,13 +240,13 @@ func (e *Engine) Close() error {
 	return errors.Join(e.backend.Close(), e.file.Close())
 }
 
-// Reset forgets the conversation in the cache.
-func (e *Engine) Reset(ctx context.Context) error {
+// Truncate forgets the conversation in the cache from its n-th token on.
+func (e *Engine) Truncate(ctx context.Context, n int) error {
 	if err := e.acquire(ctx); err != nil {
 		return err
 	}
 	defer e.release()
-	e.seq.Truncate(0)
+	e.seq.Truncate(min(max(n, 0), e.seq.Len()))
 	return nil
 }
 

@@ -51,22 +51,22 @@ func FormatOptions(tok *tokenizer.Tokenizer) chat.FormatOptions {
 func PromptTokens(tok *tokenizer.Tokenizer, segments []chat.Segment) []int32 {
 	var ids []int32
 	if bos := tok.BOS(); tok.AddBOS() && bos != tokenizer.None {
-		first, special := int32(tokenizer.None), len(segments) > 0 && segments[0].Special
-		if special {
-			first, _ = tok.TokenID(segments[0].Text)
-		}
-		if !special || first != bos {
+		if len(segments) == 0 || !segments[0].Special || segments[0].Text != tok.Text(bos) {
 			ids = append(ids, bos)
 		}
 	}
 	for _, s := range segments {
-		if s.Special {
-			if id, ok := tok.TokenID(s.Text); ok {
-				ids = append(ids, id)
-				continue
-			}
-		}
-		ids = tok.EncodeTo(ids, s.Text, false, false)
+		ids = AppendSegment(ids, tok, s)
 	}
 	return ids
+}
+
+// AppendSegment appends the tokens of one segment.
+func AppendSegment(ids []int32, tok *tokenizer.Tokenizer, s chat.Segment) []int32 {
+	if s.Special {
+		if id, ok := tok.TokenID(s.Text); ok {
+			return append(ids, id)
+		}
+	}
+	return tok.EncodeTo(ids, s.Text, false, false)
 }

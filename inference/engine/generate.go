@@ -28,8 +28,8 @@ type Request struct {
 	// Fresh evaluates the whole prompt again, whatever the cache holds.
 	Fresh bool
 	// Progress, if not nil, is told after each batch how many tokens of the prompt are
-	// evaluated; cached ones count.
-	Progress func(done, total int)
+	// evaluated; cached ones count. An error of it ends the request like one of emit.
+	Progress func(done, total int) error
 }
 
 // Token is a piece of the answer.
@@ -87,6 +87,9 @@ func (e *Engine) Generate(ctx context.Context, req Request, emit func(Token) err
 	case len(req.Tokens) > e.info.Context:
 		return res, &ContextError{Prompt: len(req.Tokens), Max: e.info.Context}
 	}
+	if err := req.Sampling.Validate(); err != nil {
+		return res, fmt.Errorf("generate: %w", err)
+	}
 	sampler := sample.New(req.Sampling)
 	if err := e.acquire(ctx); err != nil {
 		return res, err
@@ -102,9 +105,11 @@ func (e *Engine) Generate(ctx context.Context, req Request, emit func(Token) err
 	res.CachedTokens = e.seq.Reuse(req.Tokens)
 	progress := req.Progress
 	if progress == nil {
-		progress = func(int, int) {}
+		progress = func(int, int) error { return nil }
 	}
-	progress(res.CachedTokens, len(req.Tokens))
+	if err := progress(res.CachedTokens, len(req.Tokens)); err != nil {
+		return res, err
+	}
 	for rest := req.Tokens[res.CachedTokens:]; len(rest) > 0; {
 		batch := rest[:min(len(rest), e.model.Batch())]
 		rest = rest[len(batch):]
@@ -112,11 +117,14 @@ func (e *Engine) Generate(ctx context.Context, req Request, emit func(Token) err
 		if len(rest) == 0 {
 			want = model.LastOnly(len(batch), keepRow)
 		}
-		if err := e.model.Forward(ctx, e.seq, batch, want); err != nil {
+		err := e.model.Forward(ctx, e.seq, batch, want)
+		if err == nil {
+			err = progress(len(req.Tokens)-len(rest), len(req.Tokens))
+		}
+		if err != nil {
 			res.PrefillTime = time.Since(start)
 			return res, err
 		}
-		progress(len(req.Tokens)-len(rest), len(req.Tokens))
 	}
 	res.PrefillTime = time.Since(start)
 
