@@ -221,7 +221,7 @@ func (s *search) printContext(f *os.File, sc *scanner) error {
 		return err
 	}
 	r := &lineReader{r: text.NewReader(f, sc.enc), buf: s.buf}
-	next, shown := 0, 0 // index of the next hit; last line printed
+	next, shown := 0, -1 // index of the next hit; last line printed
 	for number := 1; ; number++ {
 		for next < len(sc.hits) && number > sc.hits[next]+s.context {
 			next++
