@@ -17307,8 +17307,6 @@ pos5:
 	ADDQ $8, R9
 	TESTQ R8, R8
 	JNZ page4
-
-last6:
 	MOVQ DI, BX
 	VMOVUPS Y0, (BX)
 	VMOVUPS Y1, 32(BX)
@@ -17321,7 +17319,7 @@ last6:
 
 rest2:
 
-pass7:
+pass6:
 	CMPQ R12, $8
 	JLT end1
 	MOVQ DI, BX
@@ -17333,7 +17331,7 @@ pass7:
 	MOVQ dim+48(FP), DX
 	ADDQ DX, DX
 
-page8:
+page7:
 	MOVQ (R9), AX
 	ADDQ R13, AX
 	MOVQ $16, CX
@@ -17341,25 +17339,23 @@ page8:
 	CMOVQLT R8, CX
 	SUBQ CX, R8
 
-pos9:
+pos8:
 	VCVTPH2PS (AX), Y1
 	VBROADCASTSS (SI), Y2
 	VFMADD231PS Y2, Y1, Y0
 	ADDQ DX, AX
 	ADDQ $4, SI
 	DECQ CX
-	JNZ pos9
+	JNZ pos8
 	ADDQ $8, R9
 	TESTQ R8, R8
-	JNZ page8
-
-last10:
+	JNZ page7
 	MOVQ DI, BX
 	VMOVUPS Y0, (BX)
 	ADDQ $32, DI
 	ADDQ $16, R13
 	SUBQ $8, R12
-	JMP pass7
+	JMP pass6
 
 end1:
 	VZEROUPPER
@@ -17497,8 +17493,6 @@ pos5:
 	ADDQ $8, R9
 	TESTQ R8, R8
 	JNZ page4
-
-last6:
 	MOVQ DI, BX
 	VMOVUPS Y0, (BX)
 	VMOVUPS Y1, 32(BX)
@@ -17516,7 +17510,7 @@ last6:
 
 rest2:
 
-pass7:
+pass6:
 	CMPQ R12, $8
 	JLT end1
 	MOVQ DI, BX
@@ -17531,7 +17525,7 @@ pass7:
 	MOVQ dim+48(FP), DX
 	ADDQ DX, DX
 
-page8:
+page7:
 	MOVQ (R9), AX
 	ADDQ R13, AX
 	MOVQ $16, CX
@@ -17539,7 +17533,7 @@ page8:
 	CMOVQLT R8, CX
 	SUBQ CX, R8
 
-pos9:
+pos8:
 	VCVTPH2PS (AX), Y2
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS Y3, Y2, Y0
@@ -17548,12 +17542,10 @@ pos9:
 	ADDQ DX, AX
 	ADDQ $4, SI
 	DECQ CX
-	JNZ pos9
+	JNZ pos8
 	ADDQ $8, R9
 	TESTQ R8, R8
-	JNZ page8
-
-last10:
+	JNZ page7
 	MOVQ DI, BX
 	VMOVUPS Y0, (BX)
 	ADDQ R10, BX
@@ -17561,7 +17553,7 @@ last10:
 	ADDQ $32, DI
 	ADDQ $16, R13
 	SUBQ $8, R12
-	JMP pass7
+	JMP pass6
 
 end1:
 	VZEROUPPER
@@ -17727,8 +17719,6 @@ pos5:
 	ADDQ $8, R9
 	TESTQ R8, R8
 	JNZ page4
-
-last6:
 	MOVQ DI, BX
 	VMOVUPS Y0, (BX)
 	VMOVUPS Y1, 32(BX)
@@ -17748,7 +17738,7 @@ last6:
 
 rest2:
 
-pass7:
+pass6:
 	CMPQ R12, $8
 	JLT end1
 	MOVQ DI, BX
@@ -17769,7 +17759,7 @@ pass7:
 	MOVQ dim+48(FP), DX
 	ADDQ DX, DX
 
-page8:
+page7:
 	MOVQ (R9), AX
 	ADDQ R13, AX
 	MOVQ $16, CX
@@ -17777,7 +17767,7 @@ page8:
 	CMOVQLT R8, CX
 	SUBQ CX, R8
 
-pos9:
+pos8:
 	VCVTPH2PS (AX), Y4
 	VBROADCASTSS (SI), Y5
 	VFMADD231PS Y5, Y4, Y0
@@ -17790,12 +17780,10 @@ pos9:
 	ADDQ DX, AX
 	ADDQ $4, SI
 	DECQ CX
-	JNZ pos9
+	JNZ pos8
 	ADDQ $8, R9
 	TESTQ R8, R8
-	JNZ page8
-
-last10:
+	JNZ page7
 	MOVQ DI, BX
 	VMOVUPS Y0, (BX)
 	ADDQ R10, BX
@@ -17807,7 +17795,7 @@ last10:
 	ADDQ $32, DI
 	ADDQ $16, R13
 	SUBQ $8, R12
-	JMP pass7
+	JMP pass6
 
 end1:
 	VZEROUPPER
@@ -18019,8 +18007,6 @@ pos5:
 	ADDQ $8, R9
 	TESTQ R8, R8
 	JNZ page4
-
-last6:
 	MOVQ DI, BX
 	VMOVUPS Y0, (BX)
 	VMOVUPS Y1, 32(BX)
@@ -18046,7 +18032,7 @@ last6:
 
 rest2:
 
-pass7:
+pass6:
 	CMPQ R12, $8
 	JLT end1
 	MOVQ DI, BX
@@ -18073,7 +18059,7 @@ pass7:
 	MOVQ dim+48(FP), DX
 	ADDQ DX, DX
 
-page8:
+page7:
 	MOVQ (R9), AX
 	ADDQ R13, AX
 	MOVQ $16, CX
@@ -18081,7 +18067,7 @@ page8:
 	CMOVQLT R8, CX
 	SUBQ CX, R8
 
-pos9:
+pos8:
 	VCVTPH2PS (AX), Y6
 	VBROADCASTSS (SI), Y7
 	VFMADD231PS Y7, Y6, Y0
@@ -18098,12 +18084,10 @@ pos9:
 	ADDQ DX, AX
 	ADDQ $4, SI
 	DECQ CX
-	JNZ pos9
+	JNZ pos8
 	ADDQ $8, R9
 	TESTQ R8, R8
-	JNZ page8
-
-last10:
+	JNZ page7
 	MOVQ DI, BX
 	VMOVUPS Y0, (BX)
 	ADDQ R10, BX
@@ -18119,7 +18103,7 @@ last10:
 	ADDQ $32, DI
 	ADDQ $16, R13
 	SUBQ $8, R12
-	JMP pass7
+	JMP pass6
 
 end1:
 	VZEROUPPER

@@ -4868,8 +4868,6 @@ pos5:
 	ADDQ $8, R9
 	TESTQ R8, R8
 	JNZ page4
-
-last6:
 	MOVQ DI, BX
 	VMOVUPS Z0, (BX)
 	VMOVUPS Z1, 64(BX)
@@ -4882,7 +4880,7 @@ last6:
 
 rest2:
 
-pass7:
+pass6:
 	CMPQ R12, $16
 	JLT end1
 	MOVQ DI, BX
@@ -4894,7 +4892,7 @@ pass7:
 	MOVQ dim+48(FP), DX
 	ADDQ DX, DX
 
-page8:
+page7:
 	MOVQ (R9), AX
 	ADDQ R13, AX
 	MOVQ $16, CX
@@ -4902,24 +4900,22 @@ page8:
 	CMOVQLT R8, CX
 	SUBQ CX, R8
 
-pos9:
+pos8:
 	VCVTPH2PS (AX), Z1
 	VFMADD231PS.BCST (SI), Z1, Z0
 	ADDQ DX, AX
 	ADDQ $4, SI
 	DECQ CX
-	JNZ pos9
+	JNZ pos8
 	ADDQ $8, R9
 	TESTQ R8, R8
-	JNZ page8
-
-last10:
+	JNZ page7
 	MOVQ DI, BX
 	VMOVUPS Z0, (BX)
 	ADDQ $64, DI
 	ADDQ $32, R13
 	SUBQ $16, R12
-	JMP pass7
+	JMP pass6
 
 end1:
 	VZEROUPPER
@@ -5035,8 +5031,6 @@ pos5:
 	ADDQ $8, R9
 	TESTQ R8, R8
 	JNZ page4
-
-last6:
 	MOVQ DI, BX
 	VMOVUPS Z0, (BX)
 	VMOVUPS Z1, 64(BX)
@@ -5054,7 +5048,7 @@ last6:
 
 rest2:
 
-pass7:
+pass6:
 	CMPQ R12, $16
 	JLT end1
 	MOVQ DI, BX
@@ -5069,7 +5063,7 @@ pass7:
 	MOVQ dim+48(FP), DX
 	ADDQ DX, DX
 
-page8:
+page7:
 	MOVQ (R9), AX
 	ADDQ R13, AX
 	MOVQ $16, CX
@@ -5077,19 +5071,17 @@ page8:
 	CMOVQLT R8, CX
 	SUBQ CX, R8
 
-pos9:
+pos8:
 	VCVTPH2PS (AX), Z2
 	VFMADD231PS.BCST (SI), Z2, Z0
 	VFMADD231PS.BCST 512(SI), Z2, Z1
 	ADDQ DX, AX
 	ADDQ $4, SI
 	DECQ CX
-	JNZ pos9
+	JNZ pos8
 	ADDQ $8, R9
 	TESTQ R8, R8
-	JNZ page8
-
-last10:
+	JNZ page7
 	MOVQ DI, BX
 	VMOVUPS Z0, (BX)
 	ADDQ R10, BX
@@ -5097,7 +5089,7 @@ last10:
 	ADDQ $64, DI
 	ADDQ $32, R13
 	SUBQ $16, R12
-	JMP pass7
+	JMP pass6
 
 end1:
 	VZEROUPPER
@@ -5241,8 +5233,6 @@ pos5:
 	ADDQ $8, R9
 	TESTQ R8, R8
 	JNZ page4
-
-last6:
 	MOVQ DI, BX
 	VMOVUPS Z0, (BX)
 	VMOVUPS Z1, 64(BX)
@@ -5270,7 +5260,7 @@ last6:
 
 rest2:
 
-pass7:
+pass6:
 	CMPQ R12, $16
 	JLT end1
 	MOVQ DI, BX
@@ -5291,7 +5281,7 @@ pass7:
 	MOVQ dim+48(FP), DX
 	ADDQ DX, DX
 
-page8:
+page7:
 	MOVQ (R9), AX
 	ADDQ R13, AX
 	MOVQ $16, CX
@@ -5299,7 +5289,7 @@ page8:
 	CMOVQLT R8, CX
 	SUBQ CX, R8
 
-pos9:
+pos8:
 	VCVTPH2PS (AX), Z4
 	VFMADD231PS.BCST (SI), Z4, Z0
 	VFMADD231PS.BCST 512(SI), Z4, Z1
@@ -5308,12 +5298,10 @@ pos9:
 	ADDQ DX, AX
 	ADDQ $4, SI
 	DECQ CX
-	JNZ pos9
+	JNZ pos8
 	ADDQ $8, R9
 	TESTQ R8, R8
-	JNZ page8
-
-last10:
+	JNZ page7
 	MOVQ DI, BX
 	VMOVUPS Z0, (BX)
 	ADDQ R10, BX
@@ -5325,7 +5313,7 @@ last10:
 	ADDQ $64, DI
 	ADDQ $32, R13
 	SUBQ $16, R12
-	JMP pass7
+	JMP pass6
 
 end1:
 	VZEROUPPER
@@ -5505,8 +5493,6 @@ pos5:
 	ADDQ $8, R9
 	TESTQ R8, R8
 	JNZ page4
-
-last6:
 	MOVQ DI, BX
 	VMOVUPS Z0, (BX)
 	VMOVUPS Z1, 64(BX)
@@ -5544,7 +5530,7 @@ last6:
 
 rest2:
 
-pass7:
+pass6:
 	CMPQ R12, $16
 	JLT end1
 	MOVQ DI, BX
@@ -5571,7 +5557,7 @@ pass7:
 	MOVQ dim+48(FP), DX
 	ADDQ DX, DX
 
-page8:
+page7:
 	MOVQ (R9), AX
 	ADDQ R13, AX
 	MOVQ $16, CX
@@ -5579,7 +5565,7 @@ page8:
 	CMOVQLT R8, CX
 	SUBQ CX, R8
 
-pos9:
+pos8:
 	VCVTPH2PS (AX), Z6
 	VFMADD231PS.BCST (SI), Z6, Z0
 	VFMADD231PS.BCST 512(SI), Z6, Z1
@@ -5590,12 +5576,10 @@ pos9:
 	ADDQ DX, AX
 	ADDQ $4, SI
 	DECQ CX
-	JNZ pos9
+	JNZ pos8
 	ADDQ $8, R9
 	TESTQ R8, R8
-	JNZ page8
-
-last10:
+	JNZ page7
 	MOVQ DI, BX
 	VMOVUPS Z0, (BX)
 	ADDQ R10, BX
@@ -5611,7 +5595,7 @@ last10:
 	ADDQ $64, DI
 	ADDQ $32, R13
 	SUBQ $16, R12
-	JMP pass7
+	JMP pass6
 
 end1:
 	VZEROUPPER
@@ -5777,8 +5761,6 @@ pos5:
 	ADDQ $8, R9
 	TESTQ R8, R8
 	JNZ page4
-
-last6:
 	MOVQ DI, BX
 	VMOVUPS Z0, (BX)
 	VMOVUPS Z1, 64(BX)
@@ -5810,7 +5792,7 @@ last6:
 
 rest2:
 
-pass7:
+pass6:
 	CMPQ R12, $16
 	JLT end1
 	MOVQ DI, BX
@@ -5843,7 +5825,7 @@ pass7:
 	MOVQ dim+48(FP), DX
 	ADDQ DX, DX
 
-page8:
+page7:
 	MOVQ (R9), AX
 	ADDQ R13, AX
 	MOVQ $16, CX
@@ -5851,7 +5833,7 @@ page8:
 	CMOVQLT R8, CX
 	SUBQ CX, R8
 
-pos9:
+pos8:
 	VCVTPH2PS (AX), Z8
 	VFMADD231PS.BCST (SI), Z8, Z0
 	VFMADD231PS.BCST 512(SI), Z8, Z1
@@ -5864,12 +5846,10 @@ pos9:
 	ADDQ DX, AX
 	ADDQ $4, SI
 	DECQ CX
-	JNZ pos9
+	JNZ pos8
 	ADDQ $8, R9
 	TESTQ R8, R8
-	JNZ page8
-
-last10:
+	JNZ page7
 	MOVQ DI, BX
 	VMOVUPS Z0, (BX)
 	ADDQ R10, BX
@@ -5889,7 +5869,7 @@ last10:
 	ADDQ $64, DI
 	ADDQ $32, R13
 	SUBQ $16, R12
-	JMP pass7
+	JMP pass6
 
 end1:
 	VZEROUPPER
@@ -6103,8 +6083,6 @@ pos5:
 	ADDQ $8, R9
 	TESTQ R8, R8
 	JNZ page4
-
-last6:
 	MOVQ DI, BX
 	VMOVUPS Z0, (BX)
 	VMOVUPS Z1, 64(BX)
@@ -6148,7 +6126,7 @@ last6:
 
 rest2:
 
-pass7:
+pass6:
 	CMPQ R12, $16
 	JLT end1
 	MOVQ DI, BX
@@ -6193,7 +6171,7 @@ pass7:
 	MOVQ dim+48(FP), DX
 	ADDQ DX, DX
 
-page8:
+page7:
 	MOVQ (R9), AX
 	ADDQ R13, AX
 	MOVQ $16, CX
@@ -6201,7 +6179,7 @@ page8:
 	CMOVQLT R8, CX
 	SUBQ CX, R8
 
-pos9:
+pos8:
 	VCVTPH2PS (AX), Z12
 	VFMADD231PS.BCST (SI), Z12, Z0
 	VFMADD231PS.BCST 512(SI), Z12, Z1
@@ -6218,12 +6196,10 @@ pos9:
 	ADDQ DX, AX
 	ADDQ $4, SI
 	DECQ CX
-	JNZ pos9
+	JNZ pos8
 	ADDQ $8, R9
 	TESTQ R8, R8
-	JNZ page8
-
-last10:
+	JNZ page7
 	MOVQ DI, BX
 	VMOVUPS Z0, (BX)
 	ADDQ R10, BX
@@ -6251,7 +6227,7 @@ last10:
 	ADDQ $64, DI
 	ADDQ $32, R13
 	SUBQ $16, R12
-	JMP pass7
+	JMP pass6
 
 end1:
 	VZEROUPPER

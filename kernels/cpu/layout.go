@@ -71,13 +71,18 @@ func (l layout) groupBytes() int { return 64 * l.bits }
 
 // head returns the offset of the first quants in a tile of so many groups.
 func (l layout) head(groups int) int {
-	switch {
-	case l.super:
+	if l.super {
 		return kHeader
-	case l.scaling == scaleMin:
-		return 64 * groups
 	}
-	return (32*groups + 63) &^ 63
+	return (l.scaleBytes()*groups + 63) &^ 63
+}
+
+// scaleBytes returns the size of the scales of a group that begin a tile.
+func (l layout) scaleBytes() int {
+	if l.scaling == scaleMin {
+		return 64
+	}
+	return 32
 }
 
 // tileBytes returns the size of a tile of so many groups.

@@ -89,7 +89,7 @@ func (b *backend) NewWeight(m kernels.Matrix) (kernels.Weight, error) {
 			return
 		}
 		const step = 8
-		scales := head / w.groups // of one group; the filling at the end rounds away
+		scales := lay.scaleBytes()
 		for k := 0; k < blocks; k += step {
 			n := min(step, blocks-k)
 			part := tile[k*scales:]

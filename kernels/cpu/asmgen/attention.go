@@ -94,9 +94,8 @@ func attnValue(f *file, v vector, w int) {
 	p.load("factor", "R11")
 	p.load("dim", "R12")
 	p.i("XORQ", "R13", "R13") // byte offset of the pass within a row of values
-	var pass func(nv int, next string)
-	pass = func(nv int, next string) {
-		top, page, pos, last := p.newLabel("pass"), p.newLabel("page"), p.newLabel("pos"), p.newLabel("last")
+	pass := func(nv int, next string) {
+		top, page, pos := p.newLabel("pass"), p.newLabel("page"), p.newLabel("pos")
 		a := func(c, k int) int { return c*nv + k }
 		vr := func(k int) int { return w*nv + k }
 		t := w*nv + nv
@@ -145,7 +144,6 @@ func attnValue(f *file, v vector, w int) {
 		p.i("ADDQ", "$8", "R9")
 		p.i("TESTQ", "R8", "R8")
 		p.i("JNZ", page)
-		p.place(last)
 		p.i("MOVQ", "DI", "BX")
 		for c := range w {
 			for k := range nv {
