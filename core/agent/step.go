@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -183,8 +184,17 @@ func (st *step) take(c llm.Chunk) error {
 }
 
 func (st *step) add(c call) error {
-	if c.raw == "" && !json.Valid(c.input) {
-		c.raw, c.input, c.reason = string(c.input), nil, "the arguments are not valid JSON"
+	if c.raw == "" {
+		// Compact, as the journal gives it back.
+		var b bytes.Buffer
+		if err := json.Compact(&b, c.input); err != nil {
+			c.raw, c.input, c.reason = strings.ToValidUTF8(string(c.input), "\ufffd"), nil, "the arguments are not valid JSON"
+		} else {
+			c.input = b.Bytes()
+		}
+	}
+	if c.raw != "" {
+		c.input = json.RawMessage("{}")
 	}
 	s := st.t.opts.Session
 	c.id = s.NextCallID()

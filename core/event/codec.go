@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -62,6 +63,19 @@ func tag(b Body) string {
 	}
 }
 
+// Encode returns the JSON form of e in one line, without the escapes for HTML that json.Marshal adds.
+func Encode(e Event) ([]byte, error) { return marshal(e) }
+
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
 // MarshalJSON implements json.Marshaler.
 func (e Event) MarshalJSON() ([]byte, error) {
 	t := tag(e.Body)
@@ -72,11 +86,11 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		c.Input = json.RawMessage("{}")
 		e.Body = c
 	}
-	head, err := json.Marshal(envelope{Seq: e.Seq, Time: e.Time.UTC().Format(timeLayout), Type: t})
+	head, err := marshal(envelope{Seq: e.Seq, Time: e.Time.UTC().Format(timeLayout), Type: t})
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(e.Body)
+	body, err := marshal(e.Body)
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s: %w", t, err)
 	}

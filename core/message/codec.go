@@ -1,6 +1,7 @@
 package message
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -23,7 +24,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 		}
 		w.Parts[i] = b
 	}
-	return json.Marshal(w)
+	return marshal(w)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -69,6 +70,17 @@ func tag(p Part) string {
 	}
 }
 
+// marshal is json.Marshal without the escapes for HTML: an argument of a tool call keeps its bytes.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
 // MarshalPart returns the JSON form of p: an object whose first key is "type".
 func MarshalPart(p Part) ([]byte, error) {
 	t := tag(p)
@@ -79,7 +91,7 @@ func MarshalPart(p Part) ([]byte, error) {
 		tp.Input = json.RawMessage("{}")
 		p = tp
 	}
-	body, err := json.Marshal(p)
+	body, err := marshal(p)
 	if err != nil {
 		return nil, err
 	}

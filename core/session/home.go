@@ -45,6 +45,9 @@ type Options struct {
 	Clock Clock
 	// Random makes ids differ; nil means crypto/rand.
 	Random io.Reader
+	// FS is the file system of the journals; nil means the operating system's. Folders, lists and spilled output are always
+	// the operating system's.
+	FS store.FS
 }
 
 // Home is a data directory with sessions. It holds no open files and may be used by many goroutines and processes at once.
@@ -90,7 +93,7 @@ func (h *Home) Create(st Start) (*Session, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create session: %w", diskError(err))
 	}
-	db, err := store.Open(filepath.Join(dir, storeDir), store.Options{Create: true})
+	db, err := store.Open(filepath.Join(dir, storeDir), store.Options{Create: true, FS: h.opts.FS})
 	if err != nil {
 		return nil, fmt.Errorf("create session: %w", err)
 	}
@@ -133,7 +136,7 @@ func (h *Home) open(workspace, id string) (*Session, error) {
 		return nil, err
 	}
 	dir := filepath.Join(h.workspaceDir(workspace), id)
-	db, err := store.Open(filepath.Join(dir, storeDir), store.Options{})
+	db, err := store.Open(filepath.Join(dir, storeDir), store.Options{FS: h.opts.FS})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, id)
@@ -222,7 +225,7 @@ func (h *Home) rebuild(dir, id, workspace string) (m Meta, ok bool) {
 	if info, err := os.Stat(dir); err == nil {
 		m.Created, m.Updated = info.ModTime().UTC(), info.ModTime().UTC()
 	}
-	db, err := store.Open(filepath.Join(dir, storeDir), store.Options{})
+	db, err := store.Open(filepath.Join(dir, storeDir), store.Options{FS: h.opts.FS})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return Meta{}, false
@@ -282,7 +285,7 @@ func (h *Home) Delete(workspace, id string) error {
 	} else if err != nil {
 		return fmt.Errorf("delete session %s: %w", id, err)
 	}
-	db, err := store.Open(filepath.Join(dir, storeDir), store.Options{})
+	db, err := store.Open(filepath.Join(dir, storeDir), store.Options{FS: h.opts.FS})
 	if errors.Is(err, store.ErrLocked) {
 		return &LockedError{ID: id, PID: readPID(dir)}
 	}

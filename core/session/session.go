@@ -223,7 +223,7 @@ func (s *Session) write(bodies ...event.Body) error {
 	records := make([][]byte, len(bodies))
 	for i, b := range bodies {
 		events[i] = event.Event{Seq: seq + uint64(i), Time: now, Body: b}
-		rec, err := json.Marshal(events[i])
+		rec, err := event.Encode(events[i])
 		if err != nil {
 			return fmt.Errorf("journal: %w", err)
 		}
