@@ -99,9 +99,6 @@ func LastOnly(n int, row func(logits []float32) error) Want {
 // A token that the vocabulary lacks and a cache without room are errors, found
 // before the batch they are in is evaluated.
 func (m *Model) Forward(ctx context.Context, seq *kvcache.Sequence, tokens []int32, want Want) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	// The flag belongs to this call: a late AfterFunc of an earlier one cannot stop it.
 	stop := new(atomic.Bool)
 	m.backend.SetStop(stop)
@@ -109,6 +106,9 @@ func (m *Model) Forward(ctx context.Context, seq *kvcache.Sequence, tokens []int
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 
 	for start := 0; start < len(tokens); start += m.state.batch {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		batch := tokens[start:min(start+m.state.batch, len(tokens))]
 		if err := m.forward(ctx, stop, seq, batch, start, want); err != nil {
 			seq.Truncate(seq.Len()) // gives reserved pages back
