@@ -2,6 +2,5 @@ package main
 
 import "github.com/urfave/cli/v2"
 
-func (p *program) toolCommand() *cli.Command   { return &cli.Command{Name: "tool"} }
 func (p *program) benchCommand() *cli.Command  { return &cli.Command{Name: "bench"} }
 func (p *program) doctorCommand() *cli.Command { return &cli.Command{Name: "doctor"} }

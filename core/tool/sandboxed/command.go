@@ -142,7 +142,7 @@ func (c Command) module() (wasm []byte, argv0 string, m toolabi.Manifest, t sand
 		wasm, argv0, m, err = toolset.Load(c.Name)
 		switch {
 		case errors.Is(err, toolset.ErrUnknown):
-			err = fmt.Errorf("%w: %w: %q", ErrCommand, err, c.Name)
+			err = fmt.Errorf("%w: %w", ErrCommand, err)
 		case err != nil:
 			err = fmt.Errorf("%w: %w", tool.ErrUnavailable, err)
 		}
