@@ -2,17 +2,17 @@ package app
 
 import (
 	"context"
-	"errors"
 
 	"atoll/core/llm"
+	"atoll/core/llm/local"
 	"atoll/core/llm/script"
 )
 
-func openLocal(context.Context, string, Options) (llm.Model, error) {
-	return nil, &llm.Error{Kind: llm.Load, Err: errors.New("local models are not supported in this build")}
+func openLocal(ctx context.Context, path string, o Options) (llm.Model, error) {
+	return local.Open(ctx, local.Options{Path: path, Context: o.Ctx, Threads: o.Threads, CPU: o.CPU, Progress: o.OnLoad})
 }
 
 // newParser makes the parser for the raw output in a script.
-func newParser(string, []llm.ToolSpec) (script.Parser, error) {
-	return nil, errors.New("raw output is not supported in this build")
+func newParser(family string, tools []llm.ToolSpec) (script.Parser, error) {
+	return local.NewParser(family, tools)
 }
