@@ -408,7 +408,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	p := newPlace(t)
 	p.write(t, "big.txt", strings.Repeat(strings.Repeat("x", 79)+"\n", 100))
-	steps := slices.Repeat([]string{`{"text":"` + strings.Repeat("reading ", 500) + `","tool_calls":[{"name":"read","arguments":{"path":"big.txt"}},{"name":"read","arguments":{"path":"big.txt","limit":50}}]}`}, 2000)
+	steps := slices.Repeat([]string{`{"text":"` + strings.Repeat("reading ", 8000) + `","tool_calls":[{"name":"read","arguments":{"path":"big.txt"}},{"name":"read","arguments":{"path":"big.txt","limit":50}}]}`}, 2000)
 	for i := range steps { // no two steps alike, or the loop guard would end it
 		steps[i] = strings.Replace(steps[i], `"limit":50`, fmt.Sprintf(`"limit":%d`, 20+i%80), 1)
 		steps[i] = strings.Replace(steps[i], "big.txt\"}}", fmt.Sprintf("big.txt\",\"offset\":%d}}", 1+i%90), 1)
