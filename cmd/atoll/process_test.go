@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -408,10 +407,14 @@ func TestDiskFull(t *testing.T) {
 	}
 	p := newPlace(t)
 	p.write(t, "big.txt", strings.Repeat(strings.Repeat("x", 79)+"\n", 100))
-	steps := slices.Repeat([]string{`{"text":"` + strings.Repeat("reading ", 8000) + `","tool_calls":[{"name":"read","arguments":{"path":"big.txt"}},{"name":"read","arguments":{"path":"big.txt","limit":50}}]}`}, 2000)
-	for i := range steps { // no two steps alike, or the loop guard would end it
-		steps[i] = strings.Replace(steps[i], `"limit":50`, fmt.Sprintf(`"limit":%d`, 20+i%80), 1)
-		steps[i] = strings.Replace(steps[i], "big.txt\"}}", fmt.Sprintf("big.txt\",\"offset\":%d}}", 1+i%90), 1)
+	// Text that does not compress fills the disk in some fifty steps. No two steps
+	// are alike, or the loop guard would end the turn.
+	random := rand.NewChaCha8([32]byte{7})
+	noise := make([]byte, 48<<10)
+	var steps []string
+	for i := range 200 {
+		random.Read(noise)
+		steps = append(steps, fmt.Sprintf(`{"text":"%x","tool_calls":[{"name":"read","arguments":{"path":"big.txt","offset":%d}}]}`, noise, 1+i%90))
 	}
 	model := p.script(t, steps...)
 	next := p.script(t, `{"text":"going on"}`)
