@@ -2,5 +2,4 @@ package main
 
 import "github.com/urfave/cli/v2"
 
-func (p *program) benchCommand() *cli.Command  { return &cli.Command{Name: "bench"} }
 func (p *program) doctorCommand() *cli.Command { return &cli.Command{Name: "doctor"} }
