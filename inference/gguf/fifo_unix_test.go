@@ -3,6 +3,7 @@
 package gguf
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +17,12 @@ func TestFIFO(t *testing.T) {
 	if err := unix.Mkfifo(path, 0o666); err != nil {
 		t.Fatal(err)
 	}
+	// With both ends held open here, opening it cannot wait.
+	held, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
 	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Error(err)
 	}

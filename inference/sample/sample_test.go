@@ -206,11 +206,11 @@ func TestLogProbs(t *testing.T) {
 		t.Error("number of results")
 	}
 	for i, v := range []float32{1000, 0} { // no overflow
-		if p := LogProb([]float32{1000, 0}, int32(i)); math.Abs(p-float64(v-1000)) > 1e-9 {
+		if p := LogProb([]float32{1000, 0}, int32(i)); !(math.Abs(p-float64(v-1000)) <= 1e-9) {
 			t.Errorf("large logits: %g", p)
 		}
 	}
-	if p := LogProb([]float32{inf, 3, inf}, 2); math.Abs(p-math.Log(0.5)) > 1e-9 {
+	if p := LogProb([]float32{inf, 3, inf}, 2); !(math.Abs(p-math.Log(0.5)) <= 1e-9) {
 		t.Errorf("infinite logits: %g", p)
 	}
 	if p := LogProb([]float32{inf, 3}, 1); !math.IsInf(p, -1) {

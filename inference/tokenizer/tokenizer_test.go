@@ -252,7 +252,7 @@ func TestMergeOrder(t *testing.T) {
 		{"and then its neighbours", "a b,b c,ab c", "ab,bc,abc", "abc", "abc"},
 		{"equal pairs from the left", "a a", "aa", "aaaaa", "aa|aa|a"},
 		{"overlapping pairs", "a a,aa a", "aa,aaa", "aaaa", "aa|aa"},
-		{"the first of equal rules counts", "a b,c d,a b", "ab,cd", "abcd", "ab|cd"},
+		{"the first of equal rules counts", "a b,b c,a b", "ab,bc", "abc", "ab|c"},
 		{"a merge without a token falls apart", "a b", "x1", "ab", "a|b"},
 		{"but leads on to one that is", "a b,ab c", "abc", "abc", "abc"},
 	} {
@@ -302,7 +302,7 @@ func TestEndTexts(t *testing.T) {
 	if v.IsEOG(tag) || !v.IsEOG(eot) || v.EOT() != eot || v.EOS() != None || v.BOS() != None {
 		t.Errorf("ends: %v, eot %d", v.EOG(), v.EOT())
 	}
-	if got := texts(v, v.Encode("x</s>", false, false)); got != "x|</s>"[:2]+"</|s|>" {
+	if got := texts(v, v.Encode("x</s>", false, false)); got != "x|</|s|>" {
 		t.Errorf("as text: %s", got)
 	}
 	if got := texts(v, v.Encode("x</s>", false, true)); got != "x|</s>" {
