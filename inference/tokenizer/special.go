@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"atoll/inference/gguf"
 )
@@ -192,15 +191,4 @@ func resolve(cluster []match) []match {
 	}
 	slices.SortFunc(kept, func(a, b match) int { return a.at - b.at })
 	return kept
-}
-
-// HasControlText reports whether a text contains the text of a control token, which
-// stays text unless special tokens are parsed.
-func (t *Tokenizer) HasControlText(s string) bool {
-	for _, text := range t.ControlTokens() {
-		if strings.Contains(s, text) {
-			return true
-		}
-	}
-	return false
 }
