@@ -189,3 +189,17 @@ func TestSnippetVectors(t *testing.T) {
 	})
 	t.Logf("%d of %d snippets", total-failed, total)
 }
+
+// vectorTemplates are the templates of the vectors by name.
+func vectorTemplates(t testing.TB) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(sharedDir(t, "templates"), "*", "template.jinja"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no templates: %v", err)
+	}
+	out := map[string]string{}
+	for _, p := range paths {
+		out[filepath.Base(filepath.Dir(p))] = string(readFile(t, p))
+	}
+	return out
+}

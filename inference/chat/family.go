@@ -24,7 +24,7 @@ var families = [...]struct {
 	{"mistral_args", false, []string{"[TOOL_CALLS]", "[ARGS]"}},
 	{"mistral", false, []string{"[TOOL_CALLS]"}},
 	{"granite", false, []string{"<|tool_call|>"}},
-	{"qwen3coder", false, []string{"<function=", "<parameter="}},
+	{"qwen3coder", true, []string{"<function=", "<parameter="}},
 	{FamilyHermes, true, []string{"<tool_call>"}},
 	{"llama3", false, []string{"<|eom_id|>"}},
 	{"llama3", false, []string{"ipython"}},

@@ -37,6 +37,7 @@ type shape struct {
 	oneSystem   bool // refuses a system message behind the first turn
 	mergeTurns  bool // refuses two turns of one role in a row
 	bridge      bool // refuses a user's turn behind a tool's result
+	emptyTools  bool // wants an empty list where there are no tools, not null
 }
 
 // bridgeText is the assistant's turn put in where a template wants one and the
@@ -119,6 +120,9 @@ func (f *Format) render(req Request, sh shape) (text, error) {
 	}
 	vars.Set("messages", list)
 	vars.Set("tools", none{})
+	if sh.emptyTools {
+		vars.Set("tools", NewList())
+	}
 	vars.Set("documents", none{})
 	if len(req.Tools) > 0 && sh.tools {
 		tools := NewList()

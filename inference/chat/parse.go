@@ -70,7 +70,7 @@ type parser struct {
 	names  map[string]bool
 	lits   []string
 	ends   []string // what the innermost open block waits for
-	opened string
+	open   int      // line of the tag that opened it
 }
 
 func (p *parser) cur() token { return p.toks[p.at] }
@@ -143,10 +143,9 @@ func (p *parser) want(k tokenKind) {
 func (p *parser) body(ends ...string) []stmt {
 	p.enter()
 	defer p.leave()
-	line := p.cur().line
-	outer, opened := p.ends, p.opened
+	line, outer := p.open, p.ends
 	p.ends = ends
-	defer func() { p.ends, p.opened = outer, opened }()
+	defer func() { p.ends = outer }()
 	var out []stmt
 	for {
 		t := p.next()
@@ -190,6 +189,7 @@ func (p *parser) statement() stmt {
 	}
 	p.next()
 	a := at(t.line)
+	p.open = t.line
 	switch t.s {
 	case "if":
 		return p.ifStatement(a)

@@ -22,9 +22,18 @@ func (f *Format) probe() error {
 		return err == nil
 	}
 	sh := &f.shape
-	if out, err := renders(*sh, nil, user); err != nil {
+	out, err := renders(*sh, nil, user)
+	if err != nil {
+		sh.emptyTools = true
+		var again error
+		if out, again = renders(*sh, nil, user); again == nil {
+			err = nil
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("render a question with the chat template: %w", err)
-	} else if !strings.Contains(out, user.Content) {
+	}
+	if !strings.Contains(out, user.Content) {
 		return errors.New("the chat template does not show a user's message")
 	}
 	sh.noSystem = !accepts(*sh, system, user)
