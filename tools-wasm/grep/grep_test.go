@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"atoll/tools-wasm/internal/tooltest"
 )
@@ -154,8 +155,8 @@ func FuzzPattern(f *testing.F) {
 		f.Add(p, p+"\n", true, true)
 	}
 	f.Fuzz(func(t *testing.T, pattern, content string, fold, literal bool) {
-		if len(pattern) > 60 || len(content) > 2000 || strings.Contains(pattern, "\n") || pattern == "" {
-			return
+		if len(pattern) > 60 || len(content) > 2000 || strings.Contains(pattern, "\n") || pattern == "" || !utf8.ValidString(pattern) {
+			return // arguments are UTF-8
 		}
 		expr := pattern
 		if literal {

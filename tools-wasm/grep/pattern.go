@@ -3,6 +3,7 @@ package grep
 import (
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"atoll/tools-wasm/internal/guest"
@@ -23,7 +24,7 @@ func newMatcher(pattern string, fold, literal bool) (*matcher, error) {
 		return nil, &guest.ArgError{Arg: "pattern", Want: "a match lies within one line; search for one line of it"}
 	}
 	if literal {
-		if f := newFinder([]string{pattern}, fold); f != nil && f.exact {
+		if f := newFinder([]string{pattern}, fold); f != nil && f.exact && !endsLine(pattern) {
 			return &matcher{need: f}, nil
 		}
 		pattern = regexp.QuoteMeta(pattern)
@@ -50,11 +51,16 @@ func newMatcher(pattern string, fold, literal bool) (*matcher, error) {
 	tree = tree.Simplify()
 	if l := required(tree); l.texts != nil {
 		m.need = newFinder(l.texts, l.fold)
-		if m.need != nil && m.need.exact && l.whole {
+		if m.need != nil && m.need.exact && l.whole && !endsLine(l.texts...) {
 			m.re = nil
 		}
 	}
 	return m, nil
+}
+
+// endsLine tells whether a text may be found in a line end, which is not part of the line.
+func endsLine(texts ...string) bool {
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, "\r") })
 }
 
 // find returns where the line matches first, or nil.
