@@ -15,8 +15,10 @@ import (
 	"atoll/tools-wasm/internal/walk"
 )
 
-// maxShown bounds the paths of one answer.
-const maxShown = 200
+const (
+	maxShown = 200      // paths of one answer
+	maxBytes = 32 << 10 // and its bytes
+)
 
 // Tool declares the tool.
 var Tool = &guest.Tool{
@@ -60,15 +62,17 @@ func run(env guest.Env, args guest.Args, out io.Writer) error {
 	}
 
 	var b strings.Builder
-	found := 0
+	found, cut := 0, false
 	stats, err := walk.Walk(walk.Options{Root: abs, Workspace: env.Dir, Bundle: env.Ignore}, func(e walk.Entry) error {
 		rel := strings.TrimPrefix(strings.TrimPrefix(e.Path, abs), "/")
 		if ok, _ := doublestar.Match(pattern, rel); !ok || !isFile(e) {
 			return nil
 		}
-		if found++; found > maxShown {
+		if found == maxShown || b.Len() >= maxBytes {
+			cut = true
 			return fs.SkipAll
 		}
+		found++
 		b.WriteString(env.Display(e.Path) + "\n")
 		return nil
 	})
@@ -76,8 +80,8 @@ func run(env guest.Env, args guest.Args, out io.Writer) error {
 		return env.Fail("search", abs, err)
 	}
 	switch {
-	case found > maxShown:
-		b.WriteString("(only the first " + strconv.Itoa(maxShown) + " files are shown; use a narrower pattern)\n")
+	case cut:
+		b.WriteString("(only the first " + strconv.Itoa(found) + " files are shown; use a narrower pattern)\n")
 	case found == 0:
 		b.WriteString("(no files match)\n")
 	}

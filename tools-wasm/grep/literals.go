@@ -2,11 +2,12 @@ package grep
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math/bits"
 	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
+
+	"atoll/tools-wasm/internal/text"
 )
 
 // maxLiterals bounds how many texts are searched for side by side.
@@ -24,14 +25,14 @@ func required(re *syntax.Regexp) literals {
 	switch re.Op {
 	case syntax.OpLiteral:
 		fold := re.Flags&syntax.FoldCase != 0
-		text := string(re.Rune)
-		if !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) {
+		word := string(re.Rune)
+		if !utf8.ValidString(word) || strings.ContainsRune(word, utf8.RuneError) {
 			return literals{}
 		}
 		if !fold {
-			return literals{texts: []string{text}, whole: true}
+			return literals{texts: []string{word}, whole: true}
 		}
-		return foldable(text)
+		return foldable(word)
 	case syntax.OpCapture:
 		return required(re.Sub[0])
 	case syntax.OpPlus:
@@ -71,9 +72,9 @@ func required(re *syntax.Regexp) literals {
 
 // foldable returns the longest part of a text that folds within ASCII. Some other letters fold to k and
 // s (the Kelvin sign, the long s), so these two do not.
-func foldable(text string) literals {
-	low := strings.ToLower(text)
-	if len(low) != len(text) {
+func foldable(word string) literals {
+	low := strings.ToLower(word)
+	if len(low) != len(word) {
 		return literals{}
 	}
 	best := ""
@@ -223,17 +224,17 @@ func indexByte(b []byte, c byte) int {
 	p := uint64(c) * ones
 	rest := b
 	for len(rest) >= 32 {
-		y := zeros(binary.LittleEndian.Uint64(rest)^p) |
-			zeros(binary.LittleEndian.Uint64(rest[8:])^p) |
-			zeros(binary.LittleEndian.Uint64(rest[16:])^p) |
-			zeros(binary.LittleEndian.Uint64(rest[24:])^p)
+		y := zeros(text.Load64(rest)^p) |
+			zeros(text.Load64(rest[8:])^p) |
+			zeros(text.Load64(rest[16:])^p) |
+			zeros(text.Load64(rest[24:])^p)
 		if y != 0 {
 			break
 		}
 		rest = rest[32:]
 	}
 	for len(rest) >= 8 {
-		if y := zeros(binary.LittleEndian.Uint64(rest) ^ p); y != 0 {
+		if y := zeros(text.Load64(rest) ^ p); y != 0 {
 			return len(b) - len(rest) + bits.TrailingZeros64(y)/8
 		}
 		rest = rest[8:]
@@ -251,14 +252,14 @@ func indexEither(b []byte, c1, c2 byte) int {
 	p1, p2 := uint64(c1)*ones, uint64(c2)*ones
 	rest := b
 	for len(rest) >= 16 {
-		v, w := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
+		v, w := text.Load64(rest), text.Load64(rest[8:])
 		if zeros(v^p1)|zeros(v^p2)|zeros(w^p1)|zeros(w^p2) != 0 {
 			break
 		}
 		rest = rest[16:]
 	}
 	for len(rest) >= 8 {
-		v := binary.LittleEndian.Uint64(rest)
+		v := text.Load64(rest)
 		if y := zeros(v^p1) | zeros(v^p2); y != 0 {
 			return len(b) - len(rest) + bits.TrailingZeros64(y)/8
 		}

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	maxShown = 500
-	maxRead  = 50_000
+	maxShown = 500      // entries of one answer
+	maxBytes = 32 << 10 // and its bytes
+	maxRead  = 50_000   // entries looked at
 	// showSize is the size from which a file's size is shown. Sizes cost tokens on every line; the one
 	// use a model has for them is to not read what is huge.
 	showSize = 100 << 10
@@ -66,8 +67,8 @@ func run(env guest.Env, args guest.Args, out io.Writer) error {
 	sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
 	var b strings.Builder
 	for i, e := range entries {
-		if i == maxShown {
-			more := strconv.Itoa(len(entries) - maxShown)
+		if i == maxShown || b.Len() >= maxBytes {
+			more := strconv.Itoa(len(entries) - i)
 			if len(entries) >= maxRead {
 				more = "at least " + more
 			}

@@ -5,8 +5,8 @@ import "strings"
 // Match tells whether the whole name matches the pattern as git's wildmatch does with WM_PATHNAME: "*"
 // and "?" do not match a slash, "**" does where it is a whole path element, "[...]" is a class with
 // ranges, "!" or "^" and names such as [:alpha:], a backslash takes the next character literally.
-// A malformed pattern matches nothing. The time is bounded by the product of the lengths (times the
-// longer one), whatever the pattern.
+// A malformed pattern matches nothing. The time is bounded by the product of the lengths, whatever the
+// pattern.
 func Match(pattern, name string) bool {
 	m := matcher{p: pattern, t: name}
 	var small [2048]bool
@@ -88,11 +88,15 @@ func (m *matcher) star(i, j int) bool {
 	if rest == "" {
 		return whole || !strings.Contains(t[j:], "/")
 	}
-	for ; ; j++ {
+	for from := j; ; j++ {
 		if m.at(i, j) {
 			return true
 		}
 		if j >= len(t) || t[j] == '/' && !whole {
+			// From any place that was tried the stars fail as well: they would try a part of the same.
+			for k := from; k <= j && m.failed != nil; k++ {
+				m.failed[start*(len(t)+1)+k] = true
+			}
 			return false
 		}
 	}

@@ -2,9 +2,15 @@ package text
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math/bits"
 )
+
+// Load64 returns the first eight bytes of b, the first one lowest. It compiles to one load.
+func Load64(b []byte) uint64 {
+	_ = b[7]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}
 
 // CountLines returns the number of newlines in b. It looks at eight bytes at a time: inside
 // WebAssembly that is several times as fast as bytes.Count, and reading line 20,000,000 of a file is
@@ -17,10 +23,10 @@ func CountLines(b []byte) int {
 	n := 0
 	for len(b) >= 32 {
 		// A byte of x is zero where b has a newline; bit 7 of y is clear exactly there.
-		x0 := binary.LittleEndian.Uint64(b) ^ newlines
-		x1 := binary.LittleEndian.Uint64(b[8:]) ^ newlines
-		x2 := binary.LittleEndian.Uint64(b[16:]) ^ newlines
-		x3 := binary.LittleEndian.Uint64(b[24:]) ^ newlines
+		x0 := Load64(b) ^ newlines
+		x1 := Load64(b[8:]) ^ newlines
+		x2 := Load64(b[16:]) ^ newlines
+		x3 := Load64(b[24:]) ^ newlines
 		y0 := ((x0&low7 + low7) | x0 | low7)
 		y1 := ((x1&low7 + low7) | x1 | low7)
 		y2 := ((x2&low7 + low7) | x2 | low7)

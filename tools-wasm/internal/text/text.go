@@ -4,7 +4,6 @@ package text
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"unicode/utf16"
@@ -86,7 +85,7 @@ func DecodeUTF16(b []byte, enc Encoding) ([]byte, error) {
 	if len(b)%2 != 0 {
 		return nil, ErrUTF16
 	}
-	order := byteOrder(enc)
+	order := orderOf(enc)
 	out := make([]byte, 0, len(b)/2+len(b)/8)
 	for i := 0; i < len(b); i += 2 {
 		r := rune(order.Uint16(b[i:]))
@@ -105,7 +104,7 @@ func DecodeUTF16(b []byte, enc Encoding) ([]byte, error) {
 
 // EncodeUTF16 turns valid UTF-8 into UTF-16 without a mark.
 func EncodeUTF16(s []byte, enc Encoding) []byte {
-	order := byteOrder(enc)
+	order := orderOf(enc)
 	out := make([]byte, 0, 2*len(s))
 	for len(s) > 0 {
 		r, n := utf8.DecodeRune(s)
@@ -119,19 +118,28 @@ func EncodeUTF16(s []byte, enc Encoding) []byte {
 	return out
 }
 
-type endian interface {
-	binary.ByteOrder
-	binary.AppendByteOrder
+// A byteOrder is UTF16LE or UTF16BE. (Package encoding/binary would bring reflection into the module.)
+type byteOrder Encoding
+
+func orderOf(enc Encoding) byteOrder {
+	if enc != UTF16LE && enc != UTF16BE {
+		panic("BUG: text: not a UTF-16 encoding")
+	}
+	return byteOrder(enc)
 }
 
-func byteOrder(enc Encoding) endian {
-	switch enc {
-	case UTF16LE:
-		return binary.LittleEndian
-	case UTF16BE:
-		return binary.BigEndian
+func (o byteOrder) Uint16(b []byte) uint16 {
+	if o == byteOrder(UTF16BE) {
+		return uint16(b[0])<<8 | uint16(b[1])
 	}
-	panic("BUG: text: not a UTF-16 encoding")
+	return uint16(b[1])<<8 | uint16(b[0])
+}
+
+func (o byteOrder) AppendUint16(b []byte, v uint16) []byte {
+	if o == byteOrder(UTF16BE) {
+		return append(b, byte(v>>8), byte(v))
+	}
+	return append(b, byte(v), byte(v>>8))
 }
 
 // NewReader returns a reader of r's content as UTF-8: UTF-16 is decoded for display, with U+FFFD for
@@ -140,12 +148,12 @@ func NewReader(r io.Reader, enc Encoding) io.Reader {
 	if enc != UTF16LE && enc != UTF16BE {
 		return r
 	}
-	return &utf16Reader{r: r, order: byteOrder(enc)}
+	return &utf16Reader{r: r, order: orderOf(enc)}
 }
 
 type utf16Reader struct {
 	r     io.Reader
-	order endian
+	order byteOrder
 	raw   [4096]byte
 	n     int    // bytes of raw that are not decoded yet
 	out   []byte // decoded, not handed out yet

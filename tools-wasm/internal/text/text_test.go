@@ -90,7 +90,7 @@ func FuzzUTF16(f *testing.F) {
 		}
 		var units []uint16
 		for i := 0; i+1 < len(b); i += 2 {
-			units = append(units, byteOrder(enc).Uint16(b[i:]))
+			units = append(units, orderOf(enc).Uint16(b[i:]))
 		}
 		want := string(utf16.Decode(units))
 		if len(b)%2 != 0 {
