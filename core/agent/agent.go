@@ -38,6 +38,9 @@ type Options struct {
 	// MaxTokens limits the output of one model step; 0 means DefaultMaxTokens.
 	MaxTokens int
 	Sampling  llm.Sampling
+	// Overview is shown to the model before the first prompt of a session, such as a list of files; nil or "" means nothing.
+	// It becomes part of the user's message in the journal, so that it stays the same for the whole session.
+	Overview func(ctx context.Context) string
 	// Nudge lets the agent tell the model once a turn to go on, when it ends its turn with the announcement of an action that
 	// it did not take, or with nothing at all. See RATIONALE.md, "Why a nudge?".
 	Nudge bool
@@ -126,10 +129,13 @@ func (a *Agent) Turn(ctx context.Context, text string) Outcome {
 
 func (t *turn) begin(text string) error {
 	s := t.opts.Session
-	return s.Emit(
-		event.TurnStarted{Turn: t.number},
-		event.MessageStarted{Message: message.NewUser(s.NextMessageID(), text)},
-	)
+	m := message.NewUser(s.NextMessageID(), text)
+	if t.number == 1 && t.opts.Overview != nil {
+		if o := t.opts.Overview(t.ctx); o != "" {
+			m.Parts = []message.Part{message.Text{Text: o, Synthetic: true}, message.Text{Text: text}}
+		}
+	}
+	return s.Emit(event.TurnStarted{Turn: t.number}, event.MessageStarted{Message: m})
 }
 
 // prepare builds the request of the next step.

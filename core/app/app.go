@@ -95,6 +95,7 @@ func Open(o Options) (*service.Service, error) {
 		System: func(canWrite bool) (string, []string, error) {
 			return system(ws, canWrite)
 		},
+		Overview: overview,
 		MaxSteps: o.MaxSteps, MaxTokens: o.MaxTokens, Sampling: o.Sampling, Nudge: o.Nudge,
 		Close: t.close,
 	}), nil

@@ -4,6 +4,8 @@
 // stores and what streams show, so a change of a tag or a key is a change of the store's format version.
 package message
 
+import "strings"
+
 // Role says who a message comes from. Tool results have no role of their own: they live in the Tool part of the assistant
 // message that asked for them.
 type Role string
@@ -27,25 +29,15 @@ type Message struct {
 	Aborted bool
 }
 
-// Text joins the message's text parts.
+// Text joins what the user or the model said: the text parts that are not synthetic.
 func (m Message) Text() string {
-	n, last := 0, ""
+	var b strings.Builder
 	for _, p := range m.Parts {
-		if t, ok := p.(Text); ok {
-			n++
-			last = t.Text
+		if t, ok := p.(Text); ok && !t.Synthetic {
+			b.WriteString(t.Text)
 		}
 	}
-	if n <= 1 {
-		return last
-	}
-	var b []byte
-	for _, p := range m.Parts {
-		if t, ok := p.(Text); ok {
-			b = append(b, t.Text...)
-		}
-	}
-	return string(b)
+	return b.String()
 }
 
 // Calls returns the message's tool parts in order.

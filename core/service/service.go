@@ -36,6 +36,9 @@ type Options struct {
 	Tools func(spill string) (*tool.Registry, error)
 	// System returns the system prompt of a session, and what the user should know about it.
 	System func(canWrite bool) (prompt string, notices []string, err error)
+	// Overview returns what the model is shown of the workspace before the first prompt of a session; nil means nothing.
+	// It is asked only where the policy lets every tool look everywhere.
+	Overview func(ctx context.Context, tools *tool.Registry) string
 	// MaxSteps, MaxTokens, Sampling and Nudge are as in agent.Options.
 	MaxSteps, MaxTokens int
 	Sampling            llm.Sampling
@@ -146,11 +149,17 @@ func (s *Service) attach(log *session.Session, m llm.Model, mode permission.Mode
 	if err != nil {
 		return fail(err)
 	}
-	broker := permission.NewBroker(permission.Policy{Mode: mode, User: s.opts.UserRules}, s.opts.Interactive)
+	policy := permission.Policy{Mode: mode, User: s.opts.UserRules}
+	broker := permission.NewBroker(policy, s.opts.Interactive)
+	var overview func(ctx context.Context) string
+	look := permission.Request{Tool: "glob", Access: permission.Read, Paths: []string{"."}, Recursive: true}
+	if s.opts.Overview != nil && policy.Evaluate(look).Action == permission.Allow {
+		overview = func(ctx context.Context) string { return s.opts.Overview(ctx, reg) }
+	}
 	return &Session{
 		log: log, broker: broker, notices: notices, model: m.Info().ID,
 		agent: agent.New(agent.Options{
-			Session: log, Model: m, Tools: reg, Broker: broker, System: system,
+			Session: log, Model: m, Tools: reg, Broker: broker, System: system, Overview: overview,
 			MaxSteps: s.opts.MaxSteps, MaxTokens: s.opts.MaxTokens, Sampling: s.opts.Sampling, Nudge: s.opts.Nudge,
 		}),
 	}, nil

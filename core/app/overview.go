@@ -1,0 +1,47 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"atoll/core/permission"
+	"atoll/core/tool"
+)
+
+// The list of files that a model is shown before the first prompt is at most this long; a longer one is replaced by the names in
+// the workspace's own folder.
+const (
+	overviewLines = 40
+	overviewBytes = 1500
+)
+
+// overview lists the files of the workspace, through the tools and so without what they hide. A small model that sees names does
+// not invent them; see RATIONALE.md, "Why a list of files?".
+func overview(ctx context.Context, tools *tool.Registry) string {
+	if list, ok := list(ctx, tools, "glob", `{"pattern":"**/*"}`); ok && fits(list) {
+		return frame("Files in the workspace", list)
+	}
+	if list, ok := list(ctx, tools, "ls", `{}`); ok && fits(list) {
+		return frame("Top folder of the workspace", list)
+	}
+	return ""
+}
+
+func list(ctx context.Context, tools *tool.Registry, name, args string) (string, bool) {
+	tl, err := tools.Get(name, permission.ReadOnly)
+	if err != nil {
+		return "", false
+	}
+	res, err := tl.Run(ctx, tool.Call{ID: "overview", Input: json.RawMessage(args), Mode: permission.ReadOnly})
+	if err != nil || res.IsError {
+		return "", false
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(res.Output, "\ufffd")), true
+}
+
+func fits(list string) bool {
+	return list != "" && len(list) <= overviewBytes && strings.Count(list, "\n") < overviewLines
+}
+
+func frame(title, list string) string { return title + ":\n" + list + "\n\n" }
