@@ -21,8 +21,11 @@ type attnScratch struct {
 	scores []float32 // [width][attnBlock]
 	sums   []float32 // [width][padded dim]
 	state  []float32 // [width][4]: maximum, sum, factor, unused
-	keys   [attnPages]*byte
-	values [attnPages]*byte
+
+	// Pages of the block of positions at work, and behind them those that the kernel
+	// prefetches: values while it reads keys, the next keys while it reads values.
+	keys   [2 * attnPages]*byte
+	values [2 * attnPages]*byte
 }
 
 // attention is one Attend while it runs.
@@ -109,6 +112,11 @@ func (t *attention) run(worker, item int) {
 			page := t.a.Pages[p/kernels.KVPage+i]
 			s.keys[i] = t.c.keyPage(t.a.Layer, head, page)
 			s.values[i] = t.c.valuePage(t.a.Layer, head, page)
+			s.keys[attnPages+i] = s.values[i]
+			if next := p/kernels.KVPage + attnPages + i; next*kernels.KVPage < hi {
+				page = t.a.Pages[next]
+			}
+			s.values[attnPages+i] = t.c.keyPage(t.a.Layer, head, page)
 		}
 		score(&s.scores[0], &s.q[0], &s.keys[0], np, dim)
 		for c := range cols {

@@ -20,12 +20,17 @@ type panel struct {
 	off         int // of the first record in xq
 }
 
-// panels divides n columns.
-func panels(n, groups int) []panel {
+// panels divides n columns. Up to 2*direct columns go by panels of direct columns,
+// whose kernels need no unpacked tiles.
+func panels(n, groups, direct int) []panel {
 	var ps []panel
 	off := 0
+	most := panelCols
+	if direct > 1 && n <= 2*direct {
+		most = direct
+	}
 	for first := 0; first < n; {
-		p := panel{first: first, cols: min(n-first, panelCols), off: off}
+		p := panel{first: first, cols: min(n-first, most), off: off}
 		switch {
 		case n == 1:
 			p.width = 1
@@ -76,7 +81,7 @@ func (b *backend) MatMul(dst []kernels.Buffer, w []kernels.Weight, x kernels.Buf
 	if len(p.w) == 0 {
 		return
 	}
-	p.panels = panels(n, cols/groupLen)
+	p.panels = panels(n, cols/groupLen, b.tier.directCols)
 	b.quantize(p.panels, xs, cols)
 	total := 0
 	for _, wi := range p.w {
@@ -179,12 +184,17 @@ func (p *product) columns() int {
 }
 
 func (p *product) runDirect(worker int, w *weight, d buffer, first, last, add int) {
-	pl := p.panels[0]
+	for _, pl := range p.panels {
+		p.runDirectPanel(worker, w, d, pl, first, last, add)
+	}
+}
+
+func (p *product) runDirectPanel(worker int, w *weight, d buffer, pl panel, first, last, add int) {
 	kernel := p.b.tier.direct[w.format][pl.width]
 	x := &p.b.xq[pl.off]
 	head := w.lay.head(w.groups)
 	if full := min(last, w.rows/tileRows); first < full {
-		kernel(&d[first*tileRows], 4*w.rows, pl.cols, &w.data[first*w.tileBytes], head, w.tileBytes, full-first, x, w.groups, add)
+		kernel(&d[pl.first*w.rows+first*tileRows], 4*w.rows, pl.cols, &w.data[first*w.tileBytes], head, w.tileBytes, full-first, x, w.groups, add)
 		first = full
 	}
 	if first < last {
@@ -242,51 +252,55 @@ func (p *product) runUnpacked(worker int, w *weight, d buffer, first, last, add 
 	}
 }
 
-// denseRows is how many rows of floats a worker takes at once.
-const denseRows = 32
+const (
+	denseRows  = 32 // rows of floats that a worker takes at once
+	denseBlock = 4  // rows that a kernel takes at once
+)
 
 // denseProduct multiplies float rows with unrounded activations.
 func (b *backend) denseProduct(d buffer, w *weight, x buffer, n int, add bool) {
-	size := w.format.RowBytes(w.cols)
 	ks := b.tier.dense[w.format]
+	wide := b.tier.denseCols
+	block, rows, row := ks[[2]int{denseBlock, wide}], ks[[2]int{denseBlock, 1}], ks[[2]int{1, 1}]
+	size := w.format.RowBytes(w.cols)
 	whole := w.cols / b.tier.lanes * b.tier.lanes
 	b.share((w.rows+denseRows-1)/denseRows, func(_, item int) {
 		var sums [16]float32
+		// one multiplies nr rows with nc columns.
+		one := func(k denseKernel, r, nr, c, nc int) {
+			k(&sums[0], &w.data[r*size], size, &x[c*w.cols], 4*w.cols, whole)
+			for i := range nr * nc {
+				rr, cc := r+i%nr, c+i/nr
+				v := sums[i] + tail(w, rr, x[cc*w.cols:], whole)
+				if w.bias != nil {
+					v += w.bias[rr]
+				}
+				o := &d[cc*w.rows+rr]
+				if add {
+					v += *o
+				}
+				*o = v
+			}
+		}
 		lo, hi := item*denseRows, min((item+1)*denseRows, w.rows)
-		for c := 0; c < n; {
-			if b.stopped() {
-				return
-			}
-			nc := 1
-			if n-c >= b.tier.denseCols {
-				nc = b.tier.denseCols
-			}
+		for c := 0; c < n && !b.stopped(); {
+			nc := min(wide, n-c)
 			for r := lo; r < hi; {
-				nr := 4
-				if hi-r < 4 {
-					nr = 1
-				}
-				kc := nc
-				if nr == 1 {
-					kc = 1
-				}
-				for cc := c; cc < c+nc; cc += kc {
-					ks[[2]int{nr, kc}](&sums[0], &w.data[r*size], size, &x[cc*w.cols], 4*w.cols, whole)
-					for j := range kc {
-						for i := range nr {
-							v := sums[j*nr+i] + tail(w, r+i, x[(cc+j)*w.cols:], whole)
-							if w.bias != nil {
-								v += w.bias[r+i]
-							}
-							o := &d[(cc+j)*w.rows+r+i]
-							if add {
-								v += *o
-							}
-							*o = v
-						}
+				switch {
+				case hi-r >= denseBlock && nc == wide:
+					one(block, r, denseBlock, c, nc)
+					r += denseBlock
+				case hi-r >= denseBlock:
+					for cc := c; cc < c+nc; cc++ {
+						one(rows, r, denseBlock, cc, 1)
 					}
+					r += denseBlock
+				default:
+					for cc := c; cc < c+nc; cc++ {
+						one(row, r, 1, cc, 1)
+					}
+					r++
 				}
-				r += nr
 			}
 			c += nc
 		}

@@ -22,6 +22,7 @@ func avx512Tier() *tier {
 			quant.Q5_K: {1: directQ5_Kx1_512, 4: directQ5_Kx4_512},
 			quant.Q6_K: {1: directQ6_Kx1_512, 4: directQ6_Kx4_512},
 		},
+		directCols: 4,
 		unpack: map[quant.Format]unpackKernel{
 			quant.Q4_0: unpackQ4_0_512,
 			quant.Q4_1: unpackQ4_1_512,
@@ -74,6 +75,7 @@ func avx2Tier() *tier {
 			quant.Q5_K: {1: directQ5_Kx1_256},
 			quant.Q6_K: {1: directQ6_Kx1_256},
 		},
+		directCols: 1,
 		unpack: map[quant.Format]unpackKernel{
 			quant.Q4_0: unpackQ4_0_256,
 			quant.Q4_1: unpackQ4_1_256,

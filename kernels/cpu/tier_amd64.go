@@ -20,8 +20,9 @@ type tier struct {
 	needs []feature
 
 	// direct kernels multiply packed tiles with 1 or, where there is one, up to 4 columns.
-	direct map[quant.Format]map[int]directKernel
-	unpack map[quant.Format]unpackKernel
+	direct     map[quant.Format]map[int]directKernel
+	directCols int // the widest
+	unpack     map[quant.Format]unpackKernel
 	// gemm kernels multiply unpacked tiles with a panel of 4, 8 or 12 columns.
 	gemm   map[quant.Format]map[int]gemmKernel
 	score  map[int]scoreKernel

@@ -8,6 +8,11 @@ var attnWidths = map[int][]int{16: {1, 2, 4, 6, 8, 12}, 8: {1, 2, 4, 6}}
 // scoreRow is the distance in bytes of two rows of scores: 128 positions.
 const scoreRow = 512
 
+// aheadList is the distance in bytes from the list of pages that a kernel works on
+// to a list of as many pages that will be needed next. The kernel prefetches them as
+// it goes: pages are 4 KiB or less, too short for the processor's own prefetching.
+const aheadList = 64
+
 // attnScore computes the scores of w query columns against pages of keys. A page
 // of keys is [dim][16] f16; queries are [dim][w] float32; row c of scores starts
 // at dst + c*scoreRow.
@@ -31,12 +36,16 @@ func attnScore(f *file, v vector, w int) {
 	page, loop := p.newLabel("page"), p.newLabel("loop")
 	p.place(page)
 	p.i("MOVQ", mem("R9", 0), "DX")
+	p.i("MOVQ", mem("R9", aheadList), "BX")
 	p.i("MOVQ", "R8", "SI")
 	p.i("MOVQ", "R11", "CX")
 	for a := range w * parts * sets {
 		v.clear(p, a)
 	}
 	p.place(loop)
+	p.i("PREFETCHT0", mem("BX", 0))
+	p.i("PREFETCHT0", mem("BX", 64))
+	p.i("ADDQ", "$128", "BX")
 	for d := range 4 {
 		set := d % sets
 		var ks []int
@@ -120,6 +129,11 @@ func attnValue(f *file, v vector, w int) {
 		p.place(page)
 		p.i("MOVQ", mem("R9", 0), "AX")
 		p.i("ADDQ", "R13", "AX")
+		// A pass reads a strip of each row of the page; ahead it takes as many bytes in
+		// one piece.
+		p.i("MOVQ", "R13", "BX")
+		p.i("SHLQ", "$4", "BX")
+		p.i("ADDQ", mem("R9", aheadList), "BX")
 		p.i("MOVQ", "$16", "CX")
 		p.i("CMPQ", "R8", "CX")
 		p.i("CMOVQLT", "R8", "CX")
@@ -137,6 +151,10 @@ func attnValue(f *file, v vector, w int) {
 			}
 			v.fma(p, mem("SI", scoreRow*c), vs, accs, t)
 		}
+		for l := 0; l < nv*v.lanes*2; l += 64 {
+			p.i("PREFETCHT0", mem("BX", l))
+		}
+		p.i("ADDQ", imm(nv*v.lanes*2), "BX")
 		p.i("ADDQ", "DX", "AX")
 		p.i("ADDQ", "$4", "SI")
 		p.i("DECQ", "CX")

@@ -316,6 +316,9 @@ func unpack256(f *file, ft format) {
 	p.i("ADDQ", "R8", "R9")
 	masks256(p, ft)
 	group := func() {
+		for l := range ft.bits {
+			p.i("PREFETCHT0", mem("R9", prefetchAhead+64*l))
+		}
 		for h := range 2 {
 			values256(p, ft, "R9", h, func(s int, r string) { p.i("VMOVDQU", r, mem("DI", 64*s+32*h)) })
 		}

@@ -155,8 +155,8 @@ func direct512(f *file, ft format, w int) {
 				clr(hi(c))
 			}
 		}
-		for k := 0; k < ft.bits; k++ {
-			p.i("PREFETCHT0", mem("R9", prefetchAhead+64*k))
+		for l := range ft.bits {
+			p.i("PREFETCHT0", mem("R9", prefetchAhead+64*l))
 		}
 		values512(p, ft, "R9", func(s int, r string) {
 			for c := 0; c < w; c++ {
@@ -307,6 +307,9 @@ func unpack512(f *file, ft format) {
 	p.i("ADDQ", "R8", "R9")
 	masks512(p, ft)
 	group := func() {
+		for l := range ft.bits {
+			p.i("PREFETCHT0", mem("R9", prefetchAhead+64*l))
+		}
 		values512(p, ft, "R9", func(s int, r string) { p.i("VMOVDQU64", r, mem("DI", 64*s)) })
 		p.i("ADDQ", imm(ft.groupBytes()), "R9")
 		p.i("ADDQ", "$512", "DI")

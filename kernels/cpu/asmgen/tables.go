@@ -34,7 +34,11 @@ func tables() string {
 			}
 			out("},")
 		}
-		out("},\nunpack: map[quant.Format]unpackKernel{")
+		widest := directWidths[len(directWidths)-1]
+		if t.v.lanes == 8 {
+			widest = 1
+		}
+		out("},\ndirectCols: %d,\nunpack: map[quant.Format]unpackKernel{", widest)
 		for _, f := range formats {
 			out("quant.%s: unpack%s_%s,", f.name, f.name, t.v.tag)
 		}
