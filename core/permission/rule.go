@@ -101,6 +101,9 @@ func (r Rule) matchesPath(p string, recursive bool) bool {
 		return true
 	}
 	pat := clean(r.Path)
+	if c := clean(p); r.Action == Allow && (c == ".." || strings.HasPrefix(c, "../")) {
+		return false // "**" means everything below the workspace
+	}
 	if ok, err := doublestar.Match(pat, clean(p)); err == nil && ok {
 		return true
 	}
