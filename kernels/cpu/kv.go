@@ -11,19 +11,22 @@ import (
 
 // kv is a cache in half precision. Keys of a page are [HeadDim][16], so that one
 // load holds a dimension of 16 positions; values are [16][dim], dim being HeadDim
-// rounded up to 16. Pages are ordered by layer, head and page.
+// rounded up to 16. A page is one piece of memory: for each layer, for each head,
+// keys and values. So memory is touched as the cache fills, and a page can be copied
+// or saved as a whole.
 type kv struct {
 	shape          kernels.KVShape
 	dim            int // padded
-	keys, values   []byte
-	keyLen, valLen int // bytes of a page
+	data           []byte
+	keyLen, valLen int // bytes of keys, of values, of one head of a page
+	pageLen        int // from one page to the next
 }
 
 // Pages implements the same method as documented on kernels.KV.
 func (c *kv) Pages() int { return c.shape.Pages }
 
 // Bytes implements the same method as documented on kernels.KV.
-func (c *kv) Bytes() int64 { return int64(len(c.keys) + len(c.values)) }
+func (c *kv) Bytes() int64 { return int64(len(c.data)) }
 
 // NewKV implements the same method as documented on kernels.Backend. The memory is
 // returned when the backend is closed.
@@ -37,27 +40,27 @@ func (b *backend) NewKV(s kernels.KVShape) (kernels.KV, error) {
 	}
 	c := &kv{shape: s, dim: (s.HeadDim + 15) &^ 15}
 	c.keyLen, c.valLen = s.HeadDim*kernels.KVPage*2, c.dim*kernels.KVPage*2
-	n := s.Layers * s.KVHeads * s.Pages
-	var err error
-	if c.keys, err = b.arena.alloc(n * c.keyLen); err != nil {
-		return nil, fmt.Errorf("new cache: %w", err)
+	c.pageLen = c.pageBytes()
+	if c.pageLen/4096%2 == 0 {
+		// The same head of successive pages must not fall on the same cache lines.
+		c.pageLen += 4096
 	}
-	if c.values, err = b.arena.alloc(n * c.valLen); err != nil {
+	var err error
+	if c.data, err = b.arena.alloc(s.Pages * c.pageLen); err != nil {
 		return nil, fmt.Errorf("new cache: %w", err)
 	}
 	return c, nil
 }
 
-func (c *kv) index(layer, head, page int) int {
-	return (layer*c.shape.KVHeads+head)*c.shape.Pages + page
-}
+// pageBytes returns the size of what a page holds.
+func (c *kv) pageBytes() int { return c.shape.Layers * c.shape.KVHeads * (c.keyLen + c.valLen) }
 
 func (c *kv) keyPage(layer, head int, page int32) *byte {
-	return &c.keys[c.index(layer, head, int(page))*c.keyLen]
+	return &c.data[int(page)*c.pageLen+(layer*c.shape.KVHeads+head)*(c.keyLen+c.valLen)]
 }
 
 func (c *kv) valuePage(layer, head int, page int32) *byte {
-	return &c.values[c.index(layer, head, int(page))*c.valLen]
+	return &c.data[int(page)*c.pageLen+(layer*c.shape.KVHeads+head)*(c.keyLen+c.valLen)+c.keyLen]
 }
 
 // checkPages panics unless the page table covers the positions 0..end.
@@ -116,10 +119,6 @@ func (b *backend) CopyPage(cache kernels.KV, dst, src int32) {
 	c := cache.(*kv)
 	s := c.shape
 	check(dst >= 0 && int(dst) < s.Pages && src >= 0 && int(src) < s.Pages, "copy of page %d to %d of %d", src, dst, s.Pages)
-	for l := range s.Layers {
-		for h := range s.KVHeads {
-			copy(unsafe.Slice(c.keyPage(l, h, dst), c.keyLen), unsafe.Slice(c.keyPage(l, h, src), c.keyLen))
-			copy(unsafe.Slice(c.valuePage(l, h, dst), c.valLen), unsafe.Slice(c.valuePage(l, h, src), c.valLen))
-		}
-	}
+	n := c.pageBytes()
+	copy(c.data[int(dst)*c.pageLen:][:n], c.data[int(src)*c.pageLen:][:n])
 }
