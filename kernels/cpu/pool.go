@@ -16,23 +16,33 @@ const (
 	spinTurns = 8 // pauses between two looks at the clock
 )
 
-// pool runs one task at a time on the caller and n-1 workers, which are locked to
-// operating system threads.
+// pool runs one task at a time on the caller and on those of its n-1 workers,
+// locked to operating system threads, that come in time. A worker that the system
+// has put aside is not waited for: the others do its share.
 type pool struct {
-	n       int
-	task    func(worker int)
-	seq     atomic.Uint32 // counts tasks; a worker that sees it change runs task
-	pending atomic.Int32  // workers that have not finished the task
-	parked  atomic.Int32  // workers asleep or about to sleep on wake
-	waiting atomic.Bool   // the caller is asleep on done, or about to be
-	closed  atomic.Bool
-	ended   sync.WaitGroup
+	n    int
+	task func(worker int)
+
+	// state is the number of the task in the upper bits, then taskOpen while workers
+	// may join it, then the number of workers that have joined.
+	state    atomic.Uint64
+	finished atomic.Int32 // workers that joined the task and are done
+	parked   atomic.Int32 // workers asleep or about to sleep on wake
+	waiting  atomic.Bool  // the caller is asleep on done, or about to be
+	closed   atomic.Bool
+	ended    sync.WaitGroup
 
 	// mu guards no data: it only makes sleeping and waking atomic. No task runs
 	// under it.
 	mu         sync.Mutex
 	wake, done sync.Cond
 }
+
+const (
+	taskShift  = 16
+	taskOpen   = 1 << (taskShift - 1)
+	taskJoined = taskOpen - 1
+)
 
 func newPool(n int) *pool {
 	p := &pool{n: n}
@@ -44,25 +54,27 @@ func newPool(n int) *pool {
 	return p
 }
 
-// run calls task once for each worker number 0..n and returns when all are done.
+// run calls task(0) and, at the same time, task(w) for the workers w that join, and
+// returns when all of them have returned. Task must divide the work by itself.
 func (p *pool) run(task func(worker int)) {
 	if p.n == 1 {
 		task(0)
 		return
 	}
 	p.task = task
-	p.pending.Store(int32(p.n - 1))
-	p.seq.Add(1)
+	p.finished.Store(0)
+	p.state.Store((p.state.Load()>>taskShift+1)<<taskShift | taskOpen)
 	if p.parked.Load() > 0 {
 		p.mu.Lock()
 		p.wake.Broadcast()
 		p.mu.Unlock()
 	}
 	task(0)
-	if !spin(func() bool { return p.pending.Load() == 0 }) {
+	joined := int32(p.state.And(^uint64(taskOpen)) & taskJoined)
+	if !spin(func() bool { return p.finished.Load() == joined }) {
 		p.mu.Lock()
 		p.waiting.Store(true)
-		for p.pending.Load() != 0 {
+		for p.finished.Load() != joined {
 			p.done.Wait()
 		}
 		p.waiting.Store(false)
@@ -74,12 +86,16 @@ func (p *pool) run(task func(worker int)) {
 func (p *pool) work(w int) {
 	defer p.ended.Done()
 	runtime.LockOSThread()
-	seen := uint32(0)
+	seen := uint64(0) // number of the last task
+	fresh := func() bool {
+		s := p.state.Load()
+		return s&taskOpen != 0 && s>>taskShift != seen || p.closed.Load()
+	}
 	for {
-		if !spin(func() bool { return p.seq.Load() != seen || p.closed.Load() }) {
+		if !spin(fresh) {
 			p.mu.Lock()
 			p.parked.Add(1)
-			for p.seq.Load() == seen && !p.closed.Load() {
+			for !fresh() {
 				p.wake.Wait()
 			}
 			p.parked.Add(-1)
@@ -88,9 +104,14 @@ func (p *pool) work(w int) {
 		if p.closed.Load() {
 			return
 		}
-		seen++
+		s := p.state.Load()
+		if s&taskOpen == 0 || !p.state.CompareAndSwap(s, s+1) {
+			continue
+		}
+		seen = s >> taskShift
 		p.task(w)
-		if p.pending.Add(-1) == 0 && p.waiting.Load() {
+		p.finished.Add(1)
+		if p.waiting.Load() {
 			p.mu.Lock()
 			p.done.Signal()
 			p.mu.Unlock()

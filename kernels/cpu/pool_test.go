@@ -8,20 +8,58 @@ import (
 	"testing"
 )
 
-func TestPoolRunsEveryWorkerOnce(t *testing.T) {
+// together returns a task that ends when all n workers have joined it.
+func together(n int, f func(w int)) func(w int) {
+	var joined atomic.Int32
+	return func(w int) {
+		f(w)
+		joined.Add(1)
+		for joined.Load() != int32(n) {
+			runtime.Gosched()
+		}
+	}
+}
+
+func TestPoolRunsTaskOnEachWorkerOnce(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 8} {
 		p := newPool(n)
 		counts := make([]int, n) // without atomics: -race proves the hand-over
-		for range 2000 {
-			p.run(func(w int) { counts[w]++ })
+		for range 500 {
+			p.run(together(n, func(w int) { counts[w]++ }))
 		}
 		p.close()
 		for w, c := range counts {
-			if c != 2000 {
-				t.Errorf("%d workers: worker %d ran %d of 2000 tasks", n, w, c)
+			if c != 500 {
+				t.Errorf("%d workers: worker %d ran %d of 500 tasks", n, w, c)
 			}
 		}
 	}
+}
+
+// TestPoolDoesNotWaitForAbsentWorkers runs short tasks that workers join or miss;
+// none may run after run has returned, and no worker twice.
+func TestPoolDoesNotWaitForAbsentWorkers(t *testing.T) {
+	p := newPool(4)
+	for i := range 20000 {
+		var ran [4]atomic.Int32
+		over := new(atomic.Bool)
+		p.run(func(w int) {
+			if over.Load() {
+				t.Errorf("task %d ran on worker %d after its end", i, w)
+			}
+			ran[w].Add(1)
+		})
+		over.Store(true)
+		if ran[0].Load() != 1 {
+			t.Fatal("the caller did not run the task once")
+		}
+		for w := range ran {
+			if ran[w].Load() > 1 {
+				t.Fatalf("worker %d ran task %d twice", w, i)
+			}
+		}
+	}
+	p.close()
 }
 
 // TestPoolSleepsAndWakes waits until all workers are parked before each task.
@@ -32,7 +70,7 @@ func TestPoolSleepsAndWakes(t *testing.T) {
 		for p.parked.Load() != 2 {
 			runtime.Gosched()
 		}
-		p.run(func(w int) { sum.Add(int64(w)) })
+		p.run(together(3, func(w int) { sum.Add(int64(w)) }))
 	}
 	p.close()
 	if sum.Load() != 50*3 {
@@ -45,14 +83,17 @@ func TestPoolCallerSleeps(t *testing.T) {
 	p := newPool(2)
 	defer p.close()
 	for range 20 {
-		done := false
+		done, joined := false, make(chan bool)
 		p.run(func(w int) {
-			if w == 1 {
-				for !p.waiting.Load() {
-					runtime.Gosched()
-				}
-				done = true
+			if w == 0 {
+				<-joined
+				return
 			}
+			close(joined)
+			for !p.waiting.Load() {
+				runtime.Gosched()
+			}
+			done = true
 		})
 		if !done {
 			t.Fatal("run returned before its task ended")
