@@ -36,13 +36,13 @@ func TestAgainstGit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	pick := func(s ...string) string { return s[rng.IntN(len(s))] }
 	atom := func() string {
-		return pick("a", "b", "ab", "abc", "x.go", "*", "?", "**", "*.go", "a*", "*b", "[ab]", "[!a]", "[a-c]x", "[[:alpha:]]b", `\a`, `\*`, "a**", "**b", "[]a]", "[a", "a b", "[^b]*", `[\]a]`, "[a-]", "***", "*?")
+		return pick("a", "b", "ab", "abc", "x.go", "*", "?", "**", "*.go", "a*", "*b", "[ab]", "[!a]", "[a-c]x", "[[:alpha:]]b", `\a`, `\*`, "a**", "**b", "[]a]", "[a", "a b", "[^b]*", `[\]a]`, "a?b", "a[!x]b", "[a-]", "***", "*?")
 	}
 	path := func() string {
 		n := 1 + rng.IntN(4)
 		parts := make([]string, n)
 		for i := range parts {
-			parts[i] = pick("a", "b", "ab", "abc", "x.go", "bx", "ax", "a b", "*", "]", "-", "axb", ".go", "[a")
+			parts[i] = pick("a", "b", "ab", "abc", "x.go", "bx", "ax", "a b", "*", "]", "-", "axb", "a", ".go", "[a")
 		}
 		return strings.Join(parts, "/")
 	}
