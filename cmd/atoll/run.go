@@ -136,8 +136,9 @@ func (p *program) prompt(c *cli.Context, text string) error {
 
 // finish shows the end of a run and turns it into the program's.
 func (p *program) finish(ctx context.Context, v view, r *service.Result) error {
-	if r.IsError {
-		r.ExitCode = service.ExitCode(exitCode(ctx, &errQuiet{int(r.ExitCode)}))
+	var stop *stopCause
+	if errors.As(context.Cause(ctx), &stop) {
+		r.IsError, r.Error, r.ExitCode = true, stop.text, service.ExitCode(stop.code)
 	}
 	if err := v.finish(r); err != nil {
 		return err
