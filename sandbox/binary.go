@@ -66,20 +66,20 @@ var sectionOrder = map[byte]int{
 }
 
 // checkBinary reads a module within bounds: every count is compared with the bytes that are left before anything is
-// made of it. It knows structure, not types: what it lets through is still validated by the engine. With rewrite it also
-// returns a module in which every function starts with an empty loop, where the engine asks whether the call must end;
-// tables have a maximum; and custom sections, which only serve debuggers, are gone.
-func checkBinary(wasm []byte, caps binaryCaps, rewrite bool) (*moduleInfo, []byte, error) {
+// made of it. It knows structure, not types: what it lets through is still validated by the engine.
+//
+// It returns the module to run: tables have a maximum, data segments are joined, and custom sections, which only serve
+// debuggers, are gone. With loops every function starts with an empty loop, where the engine asks whether the call must
+// end.
+func checkBinary(wasm []byte, caps binaryCaps, loops bool) (*moduleInfo, []byte, error) {
 	if len(wasm) > caps.moduleBytes {
 		return nil, nil, fmt.Errorf("%d bytes are more than %d", len(wasm), caps.moduleBytes)
 	}
 	if len(wasm) < 8 || string(wasm[:8]) != "\x00asm\x01\x00\x00\x00" {
 		return nil, nil, errors.New("not a WebAssembly 1 module")
 	}
-	c := &checker{caps: caps, rewrite: rewrite, info: &moduleInfo{}, dataCount: -1}
-	if rewrite {
-		c.out = append(make([]byte, 0, len(wasm)+len(wasm)/8), wasm[:8]...)
-	}
+	c := &checker{caps: caps, loops: loops, info: &moduleInfo{}, dataCount: -1}
+	c.out = append(make([]byte, 0, len(wasm)+len(wasm)/8), wasm[:8]...)
 	r := &reader{b: wasm, at: 8}
 	last := 0
 	for r.left() > 0 {
@@ -113,15 +113,12 @@ func checkBinary(wasm []byte, caps binaryCaps, rewrite bool) (*moduleInfo, []byt
 	if c.dataCount >= 0 && c.dataCount != c.datas {
 		return nil, nil, fmt.Errorf("%d data segments are announced, %d are there", c.dataCount, c.datas)
 	}
-	if rewrite {
-		return c.info, c.out, nil
-	}
-	return c.info, wasm, nil
+	return c.info, c.out, nil
 }
 
 type checker struct {
 	caps      binaryCaps
-	rewrite   bool
+	loops     bool
 	info      *moduleInfo
 	out       []byte
 	functions int
@@ -184,7 +181,7 @@ func (c *checker) section(id byte, body []byte) error {
 	case secCode:
 		replaced = c.code(r)
 	case secData:
-		c.data(r)
+		replaced = c.data(r)
 	}
 	if r.err == nil && r.left() > 0 {
 		r.fail("data after its end")
@@ -192,11 +189,9 @@ func (c *checker) section(id byte, body []byte) error {
 	if r.err != nil {
 		return fmt.Errorf("section %d: %w", id, r.err)
 	}
-	if c.rewrite {
-		c.out = append(c.out, id)
-		c.out = appendULEB(c.out, uint64(len(replaced)))
-		c.out = append(c.out, replaced...)
-	}
+	c.out = append(c.out, id)
+	c.out = appendULEB(c.out, uint64(len(replaced)))
+	c.out = append(c.out, replaced...)
 	return nil
 }
 
@@ -308,21 +303,119 @@ func (c *checker) element(r *reader) {
 	}
 }
 
-func (c *checker) data(r *reader) {
-	c.datas = r.vector(2, c.caps.datas)
-	for range c.datas {
+// data reads the data segments. On the way it joins neighbours: the Go linker leaves out short runs of zeros and so
+// makes ten thousand small segments, each of which costs the engine time whenever a module is instantiated.
+func (c *checker) data(r *reader) []byte {
+	n := r.vector(2, c.caps.datas)
+	c.datas = n
+	join := joiner{may: c.dataCount < 0}
+	for range n {
+		at := r.at
+		var offset int64 = -1
 		switch flags := r.u32(); flags {
 		case 0:
+			expr := r.at
 			r.constExpr()
+			if r.err == nil {
+				offset = constI32(r.b[expr:r.at])
+			}
 		case 1:
 		case 2:
 			r.u32()
 			r.constExpr()
 		default:
 			r.fail("data segment of form %d", flags)
-			return
 		}
-		r.take(int64(r.u32()))
+		content := r.take(int64(r.u32()))
+		if r.err != nil {
+			return nil
+		}
+		join.add(offset, content, r.b[at:r.at])
+	}
+	return join.section()
+}
+
+// joiner collects data segments. Segments may be joined when no instruction can name them, which is so in a module
+// without a count of data segments, and when each starts behind the one before: memory starts as zeros, so that the
+// gap may be written too. A segment of another form, or with a computed offset, stays as it is.
+type joiner struct {
+	may   bool
+	out   []byte
+	count int
+	open  bool
+	start int64
+	buf   []byte
+	// high is the end of what earlier segments fill: a gap below it may hold their bytes.
+	high int64
+}
+
+// joinGap is the longest run of zeros that is written instead of starting a new segment, in bytes.
+const joinGap = 1 << 10
+
+func (j *joiner) add(offset int64, content, whole []byte) {
+	if !j.may || offset < 0 {
+		j.may = false // where it lies is not known, so that no gap is known to be empty
+		j.flush()
+		j.out = append(j.out, whole...)
+		j.count++
+		return
+	}
+	if end := j.start + int64(len(j.buf)); j.open && offset >= end && end >= j.high && offset-end <= joinGap {
+		j.buf = append(append(j.buf, make([]byte, offset-end)...), content...)
+		return
+	}
+	j.flush()
+	j.open, j.start, j.buf = true, offset, append(j.buf[:0], content...)
+}
+
+func (j *joiner) flush() {
+	if !j.open {
+		return
+	}
+	j.out = append(j.out, 0, 0x41)
+	j.out = appendSLEB(j.out, int32(uint32(j.start)))
+	j.out = append(j.out, 0x0b)
+	j.out = appendULEB(j.out, uint64(len(j.buf)))
+	j.out = append(j.out, j.buf...)
+	j.count++
+	j.open = false
+	j.high = max(j.high, j.start+int64(len(j.buf)))
+}
+
+func (j *joiner) section() []byte {
+	j.flush()
+	return append(appendULEB(nil, uint64(j.count)), j.out...)
+}
+
+// constI32 returns the value of an expression that is one i32.const, as an unsigned offset, and -1 for any other.
+func constI32(expr []byte) int64 {
+	if len(expr) < 3 || expr[0] != 0x41 || expr[len(expr)-1] != 0x0b {
+		return -1
+	}
+	var v uint32
+	for i, b := range expr[1 : len(expr)-1] {
+		v |= uint32(b&0x7f) << (7 * i)
+		if b >= 0x80 {
+			continue
+		}
+		if i != len(expr)-3 {
+			return -1
+		}
+		if shift := 7 * (i + 1); b&0x40 != 0 && shift < 32 {
+			v |= ^uint32(0) << shift
+		}
+	}
+	return int64(v)
+}
+
+func appendSLEB(b []byte, v int32) []byte {
+	for {
+		c := byte(v & 0x7f)
+		v >>= 7
+		if v == 0 && c&0x40 == 0 || v == -1 && c&0x40 != 0 {
+			return append(b, c)
+		}
+		b = append(b, c|0x80)
 	}
 }
 
@@ -333,7 +426,7 @@ func (c *checker) code(r *reader) []byte {
 	n := r.vector(2, c.caps.functions)
 	c.bodies = n
 	var out []byte
-	if c.rewrite {
+	if c.loops {
 		out = appendULEB(make([]byte, 0, len(r.b)+5*n), uint64(n))
 	}
 	for range n {
@@ -368,14 +461,14 @@ func (c *checker) code(r *reader) []byte {
 			r.err = f.err
 			return nil
 		}
-		if c.rewrite {
+		if c.loops {
 			out = appendULEB(out, uint64(len(body)+len(emptyLoop)))
 			out = append(out, body[:f.at]...)
 			out = append(out, emptyLoop...)
 			out = append(out, body[f.at:]...)
 		}
 	}
-	if !c.rewrite {
+	if !c.loops {
 		return r.b
 	}
 	return out

@@ -222,6 +222,56 @@ func TestRewriteKeepsMeaning(t *testing.T) {
 	}
 }
 
+// TestJoinedData: joining data segments leaves memory as it was meant, also where segments overlap or go backwards.
+func TestJoinedData(t *testing.T) {
+	rt := newRuntime(t)
+	seg := func(at int32, text string) []byte {
+		b := append(appendSLEB([]byte{0, 0x41}, at), 0x0b)
+		return append(append(b, byte(len(text))), text...)
+	}
+	for _, c := range []struct {
+		name  string
+		segs  [][]byte
+		want  string
+		count byte
+	}{
+		{"neighbours", [][]byte{seg(0, "ab"), seg(2, "cd")}, "abcd", 1},
+		{"gap", [][]byte{seg(0, "ab"), seg(4, "cd")}, "ab\x00\x00cd", 1},
+		{"overlap", [][]byte{seg(0, "abcd"), seg(2, "XY")}, "abXY", 2},
+		{"backwards", [][]byte{seg(4, "ef"), seg(0, "abcd")}, "abcdef", 2},
+		{"gap over an earlier one", [][]byte{seg(2, "cd"), seg(0, "a"), seg(5, "f")}, "a\x00cd\x00f", 3},
+		{"empty", [][]byte{seg(0, ""), seg(0, "a")}, "a", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			// The body traps unless memory holds what is wanted.
+			body := []byte{0}
+			for i := range c.want {
+				body = append(body, 0x41)
+				body = appendSLEB(body, int32(i))
+				body = append(body, 0x2d, 0, 0, 0x41) // i32.load8_u
+				body = appendSLEB(body, int32(c.want[i]))
+				body = append(body, 0x47, 0x04, 0x40, 0x00, 0x0b) // i32.ne if unreachable end
+			}
+			wasm := append(command(append(body, 0x0b), section(secMemory, 1, 0, 1)),
+				section(secData, append([]byte{byte(len(c.segs))}, bytes.Join(c.segs, nil)...)...)...)
+			_, out, err := checkBinary(wasm, thirdPartyCaps, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Contains(out, []byte{c.count, 0, 0x41}) {
+				t.Errorf("no section of %d segments: %x", c.count, out)
+			}
+			m, err := rt.Load(t.Context(), wasm, toolManifest, Builtin())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res, err := m.Run(t.Context(), Call{}); err != nil || res.ExitCode != 0 {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
 // FuzzCheckBinary: what the bounded check lets through, the engine compiles or refuses, without a panic that reaches us
 // and without much memory; and the rewritten module is well-formed.
 func FuzzCheckBinary(f *testing.F) {

@@ -40,6 +40,7 @@ func attack(t *testing.T, m *sandbox.Module, a sandboxtest.Attack, kind grant.Ki
 		a.Setup(t, base)
 	}
 	outside := sandboxtest.Outside(t, base)
+	linksOut := sandboxtest.LinksOut(t, ws)
 	links := sandboxtest.Links(t, base)
 	inside := sandboxtest.Outside(t, ws)
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -86,6 +87,11 @@ func attack(t *testing.T, m *sandbox.Module, a sandboxtest.Attack, kind grant.Ki
 			t.Errorf("the guest changed a read-only mount:\n%s\nwas\n%s\n%s", now, inside, out)
 		}
 		return
+	}
+	for text := range sandboxtest.LinksOut(t, ws) {
+		if !linksOut[text] {
+			t.Errorf("the guest made a link to %s:\n%s", text, out)
+		}
 	}
 	for _, want := range a.Want {
 		if !strings.Contains(out, want) {

@@ -90,6 +90,30 @@ func Links(t testing.TB, base string) map[string]uint64 {
 	return links
 }
 
+// LinksOut lists the symbolic links inside the mount that lead out of it, as far as their text tells.
+func LinksOut(t testing.TB, ws string) map[string]bool {
+	t.Helper()
+	out := make(map[string]bool)
+	must(t, filepath.Walk(ws, func(p string, info os.FileInfo, err error) error {
+		if err != nil || info.Mode().Type() != os.ModeSymlink {
+			return err
+		}
+		text, err := os.Readlink(p)
+		if err != nil {
+			return err
+		}
+		end := text
+		if !filepath.IsAbs(text) {
+			end = filepath.Join(filepath.Dir(p), text)
+		}
+		if end != ws && !strings.HasPrefix(end, ws+"/") {
+			out[text] = true
+		}
+		return nil
+	}))
+	return out
+}
+
 // every is each operation that could get at a path, for crossing with path forms.
 var every = []string{
 	"read|%s", "readnofollow|%s", "write|%s", "append|%s", "trunc|%s", "excl|%s", "create|%s", "alloc|%s", "size|%s", "fdtimes|%s",
