@@ -122,7 +122,7 @@ func (p *program) offerModel(ctx context.Context, missing error) error {
 // dialogue takes one prompt after the other: atoll on a terminal.
 func (p *program) dialogue(c *cli.Context) error {
 	ctx := c.Context
-	svc, err := p.open(c)
+	svc, err := p.openToRun(c)
 	if err != nil {
 		return err
 	}

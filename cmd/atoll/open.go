@@ -46,8 +46,17 @@ func (p *program) options(c *cli.Context) (app.Options, error) {
 	return o, nil
 }
 
-// open returns the service of the workspace.
+// open returns the service of the workspace, for commands that start no session.
 func (p *program) open(c *cli.Context) (*service.Service, error) {
+	o, err := p.options(c)
+	if err != nil {
+		return nil, err
+	}
+	return app.Open(o)
+}
+
+// openToRun returns the service of the workspace for a prompt.
+func (p *program) openToRun(c *cli.Context) (*service.Service, error) {
 	o, err := p.options(c)
 	if err != nil {
 		return nil, err
@@ -62,6 +71,23 @@ func (p *program) open(c *cli.Context) (*service.Service, error) {
 			}
 		}
 	}
+	svc, err := app.Open(o)
+	if err != nil || o.Mode != "" {
+		return svc, err
+	}
+	// The service knows the workspace's real path, under which the answer is kept.
+	mode, err := p.askedMode(c, svc.Workspace())
+	if err != nil || mode == "" {
+		if err != nil {
+			svc.Close()
+			svc = nil
+		}
+		return svc, err
+	}
+	if err := svc.Close(); err != nil {
+		return nil, err
+	}
+	o.Mode = mode
 	return app.Open(o)
 }
 

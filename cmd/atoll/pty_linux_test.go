@@ -105,3 +105,117 @@ func TestColours(t *testing.T) {
 		os.Remove(p.workspace + "/a.txt")
 	}
 }
+
+// TestDialogue types prompts on a terminal.
+func TestDialogue(t *testing.T) {
+	p := newPlace(t)
+	model := p.script(t,
+		`{"text":"First answer."}`,
+		`{"tool_calls":[{"name":"write","arguments":{"path":"a.txt","content":"a\n"}}]}`,
+		`{"text":"Second answer.","expect":{"contains":"one"}}`,
+	)
+	// The question about the workspace comes once.
+	code, screen := p.terminal(t, nil, "y\none\ntwo\n\n", "-m", model)
+	if code != exitOK {
+		t.Errorf("exit code %d: %s", code, screen)
+	}
+	for _, want := range []string{"May atoll change files below", "First answer.\n", "* write a.txt", "Second answer.\n"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("screen lacks %q: %q", want, screen)
+		}
+	}
+	if _, err := os.Stat(p.workspace + "/a.txt"); err != nil {
+		t.Error(err)
+	}
+	code, screen = p.terminal(t, nil, "", "-p", "again", "-m", model)
+	if code != exitOK || strings.Contains(screen, "May atoll") {
+		t.Errorf("exit code %d, asked again: %q", code, screen)
+	}
+	if list := p.ok(t, "session", "list", "--json"); strings.Count(list, `"mode":"workspace-write"`) != 2 {
+		t.Errorf("sessions: %s", list)
+	}
+	// Without a terminal the answer does not count: headless is read-only.
+	if _, _, stderr := p.run(t, "-p", "again", "-m", p.script(t, `{"text":"x"}`)); stderr != "" {
+		t.Errorf("stderr %q", stderr)
+	}
+	if list := p.ok(t, "session", "list", "--json"); strings.Count(list, `"mode":"read-only"`) != 1 {
+		t.Errorf("sessions: %s", list)
+	}
+}
+
+// TestPermissionOnTerminal asks a person, as a rule of theirs wants it.
+func TestPermissionOnTerminal(t *testing.T) {
+	for _, tc := range []struct {
+		answer string
+		code   int
+		wrote  bool
+	}{{"y\n", exitOK, true}, {"n\n", exitOK, false}, {"\n", exitOK, false}, {"s\n", exitOK, true}} {
+		p := newPlace(t)
+		config := p.home + "/.config/atoll"
+		if err := os.MkdirAll(config, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(config+"/config.jsonc", []byte(`{"permissions":[{"tool":"write","action":"ask"}]}`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		model := p.script(t,
+			`{"tool_calls":[{"name":"write","arguments":{"path":"a.txt","content":"a\n"}}]}`,
+			`{"text":"So be it."}`)
+		code, screen := p.terminal(t, nil, tc.answer, "-p", "go", "-m", model, "--mode", "workspace-write")
+		_, err := os.Stat(p.workspace + "/a.txt")
+		if code != tc.code || (err == nil) != tc.wrote || !strings.Contains(screen, "write a.txt? [y]es") {
+			t.Errorf("%q: exit code %d, written %v: %q", tc.answer, code, err == nil, screen)
+		}
+	}
+}
+
+// TestMissingModelOnTerminal offers to fetch it, and takes no for an answer.
+func TestMissingModelOnTerminal(t *testing.T) {
+	p := newPlace(t)
+	code, screen := p.terminal(t, []string{"ATOLL_MODELS=" + p.home + "/none"}, "n\n", "-p", "go", "--mode", "read-only")
+	if code != exitModel || !strings.Contains(screen, "Fetch it (1.1 GB)? [Y/n]") || !strings.Contains(screen, "atoll model pull qwen2.5-coder-1.5b") {
+		t.Errorf("exit code %d: %q", code, screen)
+	}
+}
+
+// TestInterruptInDialogue: Ctrl-C stops the turn, the dialogue goes on.
+func TestInterruptInDialogue(t *testing.T) {
+	p := newPlace(t)
+	model := p.script(t, slow, `{"text":"Second answer."}`)
+	master, slave := openPTY(t)
+	cmd := p.command(t, "-m", model, "--mode", "read-only")
+	cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	screen := ""
+	until := func(want string) {
+		buf := make([]byte, 4096)
+		for !strings.Contains(screen, want) {
+			n, err := master.Read(buf)
+			screen += string(buf[:n])
+			if err != nil {
+				t.Fatalf("waiting for %q: %v: %q", want, err, screen)
+			}
+		}
+		screen = screen[strings.Index(screen, want)+len(want):]
+	}
+	until("> ")
+	io.WriteString(master, "one\n")
+	until("word word")
+	io.WriteString(master, "\x03")
+	until("interrupted")
+	until("> ")
+	io.WriteString(master, "two\n")
+	until("Second answer.")
+	until("> ")
+	io.WriteString(master, "\x04")
+	io.Copy(io.Discard, master)
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+}

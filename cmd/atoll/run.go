@@ -115,7 +115,7 @@ func (p *program) prompt(c *cli.Context, text string) error {
 	if text, err = p.readPrompt(text); err != nil {
 		return p.failRun(c, err)
 	}
-	svc, err := p.open(c)
+	svc, err := p.openToRun(c)
 	if err != nil {
 		return p.failRun(c, err)
 	}
