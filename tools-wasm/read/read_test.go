@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"atoll/tools-wasm/internal/tooltest"
@@ -72,16 +71,6 @@ func TestRead(t *testing.T) {
 	got = tooltest.Call(t, Tool, dir, `{"path":"wide","limit":5000}`)
 	if len(got) > maxBytes+maxLine || !strings.HasSuffix(got, "(more lines follow; continue with offset 51)\n") {
 		t.Errorf("byte bound: %d bytes, ends %q", len(got), got[len(got)-80:])
-	}
-}
-
-func TestSpecialFiles(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o644); err != nil {
-		t.Skip(err)
-	}
-	if got := tooltest.Call(t, Tool, dir, `{"path":"fifo"}`); got != "error: read fifo: not a regular file" {
-		t.Error(got)
 	}
 }
 
