@@ -3,6 +3,7 @@ package event
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -129,7 +130,11 @@ func decodeBody(t string, b []byte) (Body, error) {
 	case "turn_started":
 		return decode[TurnStarted](b)
 	case "message_started":
-		return decode[MessageStarted](b)
+		m, err := decode[MessageStarted](b)
+		if err == nil && m.(MessageStarted).Message.Role == "" {
+			return nil, errors.New("message_started without a message")
+		}
+		return m, err
 	case "step_started":
 		return decode[StepStarted](b)
 	case "text_delta":
