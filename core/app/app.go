@@ -79,11 +79,7 @@ func Open(o Options) (*service.Service, error) {
 	if o.ModelsDir == "" {
 		o.ModelsDir = filepath.Join(o.DataDir, "models")
 	}
-	t := &toolbox{opts: sandboxed.Options{
-		Workspace: ws,
-		CacheDir:  cacheDir(o.CacheDir),
-		Private:   private(o),
-	}}
+	t := &toolbox{opts: toolOptions(o, ws)}
 	return service.New(service.Options{
 		Home:        session.NewHome(session.Options{Dir: o.DataDir}),
 		Workspace:   ws,
@@ -182,6 +178,10 @@ func private(o Options) []string {
 		dirs = append(dirs, o.ConfigDir)
 	}
 	return dirs
+}
+
+func toolOptions(o Options, ws string) sandboxed.Options {
+	return sandboxed.Options{Workspace: ws, CacheDir: cacheDir(o.CacheDir), Private: private(o)}
 }
 
 func cacheDir(dir string) string {

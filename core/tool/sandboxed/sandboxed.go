@@ -50,15 +50,18 @@ type Tools struct {
 	closed   bool
 }
 
-// access says what the built-in tools do to the workspace. A tool that is not listed counts as one that writes.
+// access says what the built-in tools do to the workspace. A tool that is not listed counts as one that
+// may write anywhere.
 var access = map[string]struct {
 	access    permission.Access
 	recursive bool
 }{
-	"read": {permission.Read, false},
-	"ls":   {permission.Read, false},
-	"glob": {permission.Read, true},
-	"grep": {permission.Read, true},
+	"read":  {permission.Read, false},
+	"write": {permission.Write, false},
+	"edit":  {permission.Write, false},
+	"ls":    {permission.Read, false},
+	"glob":  {permission.Read, true},
+	"grep":  {permission.Read, true},
 }
 
 // New returns the tools. Nothing is compiled before the first call or Warm.
