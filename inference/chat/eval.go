@@ -206,7 +206,7 @@ func (r *run) call(f Value, a args, line int) Value {
 
 // put sets a key of a map.
 func (r *run) put(m *Map, k, v Value, line int) {
-	h, ok := hashOf(k)
+	h, ok := r.hash(k)
 	if !ok {
 		r.fail(line, "TypeError: unhashable type: '%s'", k.pyType())
 	}
@@ -290,7 +290,7 @@ func (r *run) index(v, i Value, line int) Value {
 	case undefined:
 		r.fail(line, "UndefinedError: %s", v.what)
 	case *Map:
-		if h, ok := hashOf(i); ok {
+		if h, ok := r.hash(i); ok {
 			if it, ok := v.get(h); ok {
 				return it
 			}

@@ -75,8 +75,9 @@ type run struct {
 	line  int // of the last node entered, for errors without one
 }
 
-// cellBytes is what one list cell or map entry is charged.
-const cellBytes = 16
+// cellBytes is what one list cell or map entry is charged: with the value in it and
+// the slack of growing, about what it costs.
+const cellBytes = 64
 
 func (r *run) fail(line int, format string, a ...any) {
 	if line == 0 {

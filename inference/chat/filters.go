@@ -274,7 +274,7 @@ func filterNamed(name string) filterFunc {
 			out := NewList()
 			for _, it := range r.iterate(v, line) {
 				k := r.sortKey(it, b[1], b[0], line)
-				h, ok := hashOf(k)
+				h, ok := r.hash(k)
 				if !ok {
 					r.fail(line, "TypeError: unhashable type: '%s'", k.pyType())
 				}
@@ -365,6 +365,9 @@ func (r *run) sortKey(v, attr, caseSensitive Value, line int) Value {
 	}
 	if caseSensitive != nil && truth(caseSensitive) {
 		return v
+	}
+	if t, ok := v.(text); ok {
+		r.scan(len(t.s))
 	}
 	return foldCase(v)
 }

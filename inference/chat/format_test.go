@@ -210,6 +210,22 @@ func TestControlTokensInText(t *testing.T) {
 	}
 }
 
+// Values that a caller makes count as text from outside unless they say otherwise.
+func TestProvenanceOfValues(t *testing.T) {
+	for name, c := range map[string]struct {
+		v    Value
+		want bool
+	}{
+		"String":   {String("<x>"), true},
+		"Literal":  {Literal("<x>"), false},
+		"FromJSON": {mustMap(t, []byte(`{"k": "<x>"}`)).vals[0], true},
+	} {
+		if got := len(c.v.(text).taint) > 0; got != c.want {
+			t.Errorf("%s: outside %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // Provenance survives what templates do with strings.
 func TestProvenance(t *testing.T) {
 	for _, c := range []struct {

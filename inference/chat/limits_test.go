@@ -30,6 +30,8 @@ func TestTemplateLimits(t *testing.T) {
 		"deep value":            "{% set ns = namespace(l=[]) %}{% for i in range(5000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l }}",
 		"joins":                 "{% set l = range(90000) | list %}{% for i in l %}{{ l | join(',') | length }}{% endfor %}",
 		"batches":               "{{ [1] | batch(100000000000, 0) | list }}",
+		"keys that share parts": "{% set k = ((((((1,)*30,)*30,)*30,)*30,)*30,)*30 %}{{ k in {} }}",
+		"long keys":             "{% set k = ('a' * 100000,) * 50 %}{% for i in range(90000) %}{{ k in {} }}{% endfor %}",
 		"slices":                "{{ [1] | slice(100000000000) | list }}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,6 +44,41 @@ func TestTemplateLimits(t *testing.T) {
 				t.Errorf("got %d bytes, error %v", len(out), err)
 			}
 		})
+	}
+}
+
+// Memory has a limit of its own, whatever steps are allowed.
+func TestByteLimit(t *testing.T) {
+	for name, src := range map[string]string{
+		"text":  "{% for i in range(1000) %}{% set x = 'a' ~ 'b' * 100 %}{% endfor %}",
+		"lists": "{% for i in range(1000) %}{% set x = [1, 2, 3, 4] + [5] %}{% endfor %}",
+		"maps":  "{% for i in range(1000) %}{% set x = {'a': 1, 'b': 2} %}{% endfor %}",
+	} {
+		tmpl, err := Parse(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tmpl.Execute(NewMap(), ExecOptions{MaxBytes: 40_000}); !errors.Is(err, ErrLimit) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if _, err := tmpl.Execute(NewMap(), ExecOptions{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A template may change lists and dictionaries, but not the caller's.
+func TestVariablesStay(t *testing.T) {
+	vars := mustMap(t, []byte(`{"l": [1], "d": {"k": [2]}}`))
+	tmpl, err := Parse("{% set _ = l.append(2) %}{% set _ = d.update({'x': 1}) %}{% set _ = d.k.append(3) %}{% set _ = d.pop('x') %}{{ l }}{{ d }}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		out, err := tmpl.Execute(vars, ExecOptions{})
+		if want := "[1, 2]{'k': [2, 3]}"; err != nil || out != want {
+			t.Errorf("got %q, %v, want %q", out, err, want)
+		}
 	}
 }
 

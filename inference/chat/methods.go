@@ -545,7 +545,7 @@ func mapMethod(name string) mapFunc {
 			if b[0] == nil {
 				r.fail(line, "TypeError: %s needs an argument", name)
 			}
-			h, ok := hashOf(b[0])
+			h, ok := r.hash(b[0])
 			if !ok {
 				r.fail(line, "TypeError: unhashable type: '%s'", b[0].pyType())
 			}

@@ -328,9 +328,8 @@ func (r *run) equal(a, b Value, line int) bool {
 		if !ok || len(a.keys) != len(b.keys) {
 			return false
 		}
-		for i, k := range a.keys {
-			h, _ := hashOf(k)
-			v, ok := b.get(h)
+		for i := range a.keys {
+			v, ok := b.get(a.hashes[i])
 			if !ok || !r.equal(a.vals[i], v, line) {
 				return false
 			}
@@ -392,7 +391,7 @@ func (r *run) contains(c, v Value, line int) bool {
 		r.scan(len(c.s))
 		return strings.Contains(c.s, t.s)
 	case *Map:
-		h, ok := hashOf(v)
+		h, ok := r.hash(v)
 		if !ok {
 			return false
 		}

@@ -170,6 +170,7 @@ func (r *run) replaceText(t, old, to text, n int) text {
 				break
 			}
 			_ = c
+			r.scan(64) // each piece is a step
 			b.add(t.slice(at, i))
 			b.add(to)
 			at = i
@@ -183,6 +184,7 @@ func (r *run) replaceText(t, old, to text, n int) text {
 		if i < 0 {
 			break
 		}
+		r.scan(64)
 		b.add(t.slice(at, at+i))
 		b.add(to)
 		at += i + len(old.s)

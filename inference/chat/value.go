@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"strconv"
+	"strings"
 )
 
 // Value is a value of a template: what Python would hold in its place. Make one
@@ -89,9 +90,10 @@ func (l *List) Append(v Value) { l.items = append(l.items, v) }
 
 // Map is a dictionary that keeps the order in which keys were first set.
 type Map struct {
-	keys  []Value
-	vals  []Value
-	index map[hashKey]int // nil while the map is small
+	keys   []Value
+	vals   []Value
+	hashes []hashKey       // of the keys
+	index  map[hashKey]int // nil while the map is small
 }
 
 // hashKey identifies a key as Python's equality does: 1, 1.0 and True are one key.
@@ -121,14 +123,8 @@ func (m *Map) find(h hashKey) int {
 		}
 		return -1
 	}
-	for i, k := range m.keys {
-		if t, ok := k.(text); ok {
-			if h.kind == 's' && t.s == h.s {
-				return i
-			}
-			continue
-		}
-		if g, ok := hashOf(k); ok && g == h {
+	for i := range m.hashes {
+		if m.hashes[i] == h {
 			return i
 		}
 	}
@@ -149,6 +145,7 @@ func (m *Map) set(h hashKey, key, v Value) {
 	}
 	m.keys = append(m.keys, key)
 	m.vals = append(m.vals, v)
+	m.hashes = append(m.hashes, h)
 	if m.index != nil {
 		m.index[h] = len(m.keys) - 1
 	} else if len(m.keys) > smallMap {
@@ -157,12 +154,8 @@ func (m *Map) set(h hashKey, key, v Value) {
 }
 
 func (m *Map) reindex() {
-	m.index = make(map[hashKey]int, len(m.keys))
-	for i, k := range m.keys {
-		h, ok := hashOf(k)
-		if !ok {
-			panic("BUG: map key that cannot be hashed")
-		}
+	m.index = make(map[hashKey]int, len(m.hashes))
+	for i, h := range m.hashes {
 		m.index[h] = i
 	}
 }
@@ -175,6 +168,7 @@ func (m *Map) remove(h hashKey) (Value, bool) {
 	v := m.vals[i]
 	m.keys = append(m.keys[:i:i], m.keys[i+1:]...)
 	m.vals = append(m.vals[:i:i], m.vals[i+1:]...)
+	m.hashes = append(m.hashes[:i:i], m.hashes[i+1:]...)
 	if m.index != nil {
 		m.reindex()
 	}
@@ -182,20 +176,19 @@ func (m *Map) remove(h hashKey) (Value, bool) {
 }
 
 func (m *Map) copy() *Map {
-	c := &Map{keys: append([]Value(nil), m.keys...), vals: append([]Value(nil), m.vals...)}
+	c := &Map{
+		keys:   append([]Value(nil), m.keys...),
+		vals:   append([]Value(nil), m.vals...),
+		hashes: append([]hashKey(nil), m.hashes...),
+	}
 	if m.index != nil {
 		c.reindex()
 	}
 	return c
 }
 
-// maxKeyDepth bounds tuples within tuples as keys.
-const maxKeyDepth = 8
-
-// hashOf gives the identity of a key, false for values that Python cannot hash.
-func hashOf(v Value) (hashKey, bool) { return hashDepth(v, 0) }
-
-func hashDepth(v Value, depth int) (hashKey, bool) {
+// hash gives the identity of a key, false for values that Python cannot hash.
+func (r *run) hash(v Value) (hashKey, bool) {
 	switch v := v.(type) {
 	case text:
 		return hashKey{'s', v.s}, true
@@ -217,18 +210,21 @@ func hashDepth(v Value, depth int) (hashKey, bool) {
 		}
 		return hashKey{'n', floatRepr(f)}, true
 	case *List:
-		if v.form != formTuple || depth == maxKeyDepth {
+		if v.form != formTuple {
 			return hashKey{}, false
 		}
-		s := ""
+		r.enter(0)
+		defer r.leave()
+		var b strings.Builder
 		for _, it := range v.items {
-			h, ok := hashDepth(it, depth+1)
+			h, ok := r.hash(it)
 			if !ok {
 				return hashKey{}, false
 			}
-			s += fmt.Sprintf("%c%d:%s", h.kind, len(h.s), h.s)
+			r.charge(cellBytes + len(h.s))
+			fmt.Fprintf(&b, "%c%d:%s", h.kind, len(h.s), h.s)
 		}
-		return hashKey{'t', s}, true
+		return hashKey{'t', b.String()}, true
 	}
 	return hashKey{}, false
 }
@@ -268,12 +264,9 @@ func (r *run) copyValue(v Value) Value {
 		return c
 	case *Map:
 		r.enter(0)
-		c := &Map{keys: append([]Value(nil), v.keys...), vals: make([]Value, len(v.vals))}
+		c := v.copy()
 		for i, it := range v.vals {
 			c.vals[i] = r.copyValue(it)
-		}
-		if v.index != nil {
-			c.reindex()
 		}
 		r.leave()
 		return c
