@@ -212,6 +212,32 @@ func TestPullHubResumes(t *testing.T) {
 	}
 }
 
+// A hub that answers another range than the one asked for is not believed: the
+// file is taken from the start.
+func TestPullHubWrongRange(t *testing.T) {
+	f := newFixture(t)
+	os.MkdirAll(f.dir, 0o755)
+	os.WriteFile(partPath(f.path), f.data[:70_000], 0o644)
+	var ranges []string
+	srv, _ := f.hub(t, func(n int, w http.ResponseWriter, r *http.Request) bool {
+		ranges = append(ranges, r.Header.Get("Range"))
+		if n > 1 {
+			return false
+		}
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", len(f.data)-1, len(f.data)))
+		w.WriteHeader(http.StatusPartialContent)
+		w.Write(f.data)
+		return true
+	})
+	if _, err := f.Pull(t.Context(), "tiny", PullOptions{HubEndpoint: srv.URL, Pip: noPip, RetryDelay: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	f.checkWhole(t)
+	if fmt.Sprint(ranges) != "[bytes=70000- ]" {
+		t.Errorf("ranges %q", ranges)
+	}
+}
+
 // What a killed process left is used; if it is damaged, the file is fetched once more.
 func TestPullHubTakesUpLeftovers(t *testing.T) {
 	for _, tc := range []struct {
