@@ -42,7 +42,7 @@ type Options struct {
 	// It becomes part of the user's message in the journal, so that it stays the same for the whole session.
 	Overview func(ctx context.Context) string
 	// Nudge lets the agent tell the model once a turn to go on, when it ends its turn with the announcement of an action that
-	// it did not take, or with nothing at all. See RATIONALE.md, "Why a nudge?".
+	// it did not take, with nothing at all, or with a change to a file's code that it only showed. See RATIONALE.md, "Why a nudge?".
 	Nudge bool
 }
 
@@ -101,7 +101,12 @@ type turn struct {
 	missing error
 
 	nudged bool
-	out    Outcome
+	// choice is the tool choice of the next step.
+	choice llm.ToolChoice
+	// changed says that the turn changed a file; change is the call before, as key makes it, if that one did.
+	changed bool
+	change  string
+	out     Outcome
 }
 
 // Turn runs one turn for the user's text. It returns after TurnFinished was published. The end of ctx cancels the turn: what the
@@ -148,11 +153,13 @@ func (t *turn) prepare() phase {
 		return finish
 	}
 	req := &llm.Request{
-		System:    t.opts.System,
-		Messages:  t.opts.Session.ForModel(),
-		MaxTokens: t.opts.MaxTokens,
-		Sampling:  t.opts.Sampling,
+		System:     t.opts.System,
+		Messages:   t.opts.Session.ForModel(),
+		MaxTokens:  t.opts.MaxTokens,
+		Sampling:   t.opts.Sampling,
+		ToolChoice: t.choice,
 	}
+	t.choice = llm.ToolAuto
 	for _, sp := range t.opts.Tools.Specs(t.opts.Broker.Mode()) {
 		req.Tools = append(req.Tools, llm.ToolSpec{Name: sp.Name, Description: sp.Description, Parameters: sp.Parameters})
 	}

@@ -347,7 +347,9 @@ func TestPermissionIsAsked(t *testing.T) {
 		{"nonsense", 2, "rejected", 0},
 	} {
 		t.Run(string(c.reply), func(t *testing.T) {
-			r := newRig(t, strings.Repeat(`{"tool_calls": [{"name": "write", "arguments": {"path": "n", "content": ""}}]}`+"\n", 2)+`{"text": "ok"}`,
+			r := newRig(t, `{"tool_calls": [{"name": "write", "arguments": {"path": "n", "content": "1"}}]}
+{"tool_calls": [{"name": "write", "arguments": {"path": "n", "content": "2"}}]}
+{"text": "ok"}`,
 				rigOptions{interactive: true, rules: []permission.Rule{{Tool: "write", Action: permission.Ask}}})
 			sub := r.sess.Subscribe(0)
 			asks := 0

@@ -25,7 +25,7 @@ type guard struct {
 // add takes a call and its result and returns how many equal blocks there are at the end, the most over all periods.
 func (g *guard) add(c call, r tool.Result) int {
 	h := sha256.New()
-	for _, s := range []string{c.name, canonical(c.input), c.raw, r.Output} {
+	for _, s := range []string{c.key(), r.Output} {
 		h.Write([]byte(s))
 		h.Write([]byte{0xff}) // no part of UTF-8: the parts cannot run into each other
 	}
@@ -39,6 +39,9 @@ func (g *guard) add(c call, r tool.Result) int {
 	}
 	return most
 }
+
+// key tells calls apart by tool and arguments.
+func (c call) key() string { return c.name + "\x00" + canonical(c.input) + "\x00" + c.raw }
 
 // blocks counts the equal blocks of period entries at the end, up to loopStop.
 func (g *guard) blocks(period int) int {

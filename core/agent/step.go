@@ -75,16 +75,18 @@ func (t *turn) model() phase {
 // answered ends the turn with the model's answer, or nudges it on.
 func (t *turn) answered() phase {
 	empty := strings.TrimSpace(t.out.Text) == ""
-	if t.opts.Nudge && !t.nudged && (empty || announces(t.out.Text)) {
-		t.nudged = true
-		nudge := message.Message{
-			ID: t.opts.Session.NextMessageID(), Role: message.User,
-			Parts: []message.Part{message.Text{Text: nudgeText, Synthetic: true}},
+	if t.opts.Nudge && !t.nudged {
+		if text, choice := t.nudge(); text != "" {
+			t.nudged, t.choice = true, choice
+			nudge := message.Message{
+				ID: t.opts.Session.NextMessageID(), Role: message.User,
+				Parts: []message.Part{message.Text{Text: text, Synthetic: true}},
+			}
+			if err := t.opts.Session.Emit(event.MessageStarted{Message: nudge}); err != nil {
+				return t.fail(err)
+			}
+			return prepare
 		}
-		if err := t.opts.Session.Emit(event.MessageStarted{Message: nudge}); err != nil {
-			return t.fail(err)
-		}
-		return prepare
 	}
 	if empty {
 		t.out.Stop, t.out.Err = event.StopEmpty, errEmpty

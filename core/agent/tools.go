@@ -6,9 +6,13 @@ import (
 	"strings"
 
 	"atoll/core/event"
+	"atoll/core/llm"
 	"atoll/core/permission"
 	"atoll/core/tool"
 )
+
+// changedText answers a call that repeats the change made just before.
+const changedText = "This change is already made; nothing was done again. If the task is done, give a short final answer."
 
 // tools runs the calls of a step, in order.
 func (t *turn) tools() phase {
@@ -18,13 +22,23 @@ func (t *turn) tools() phase {
 		}
 		c := t.calls[0]
 		t.calls = t.calls[1:]
-		res, err := t.run(c)
-		if err != nil {
-			return t.fail(err)
+		var res tool.Result
+		if t.change != "" && c.key() == t.change {
+			res, t.choice = tool.Result{Output: changedText}, llm.ToolNone
+		} else {
+			var err error
+			if res, err = t.run(c); err != nil {
+				return t.fail(err)
+			}
+			t.change = ""
+			if res.Diff != "" && !res.IsError {
+				t.changed, t.change = true, c.key()
+			}
 		}
 		repeats := t.loop.add(c, res)
 		if repeats == loopWarn {
 			res.Output += loopText
+			t.choice = llm.ToolNone
 		}
 		if err := t.opts.Session.Emit(event.ToolResult{
 			CallID: c.id, Name: c.name, IsError: res.IsError, Output: res.Output, Title: res.Title, Diff: res.Diff,

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"atoll/core/config"
 	"atoll/core/llm"
@@ -46,8 +47,8 @@ type Options struct {
 	// MaxTokens limits the output of one step; 0 means agent.DefaultMaxTokens.
 	MaxTokens int
 	Sampling  llm.Sampling
-	// Nudge: see agent.Options.
-	Nudge bool
+	// NoNudge turns agent.Options.Nudge off, which is on for models of weights.
+	NoNudge bool
 	// Interactive says that the front end answers permission requests.
 	Interactive bool
 	// OnLoad is called while a model loads, with bytes done and to do; nil means nobody listens.
@@ -92,7 +93,8 @@ func Open(o Options) (*service.Service, error) {
 			return system(ws, canWrite)
 		},
 		Overview: overview,
-		MaxSteps: o.MaxSteps, MaxTokens: o.MaxTokens, Sampling: o.Sampling, Nudge: o.Nudge,
+		MaxSteps: o.MaxSteps, MaxTokens: o.MaxTokens, Sampling: o.Sampling,
+		Nudge: !o.NoNudge && !strings.HasPrefix(o.Model, scriptPrefix),
 		Close: t.close,
 	}), nil
 }
@@ -168,7 +170,7 @@ func system(ws string, canWrite bool) (text string, notices []string, err error)
 	if _, err := os.Lstat(filepath.Join(ws, ".atoll", "config.jsonc")); err == nil {
 		notices = append(notices, ".atoll/config.jsonc of this project is ignored: trust in projects is not supported yet")
 	}
-	return prompt.Build(prompt.Options{Workspace: ws, OS: runtime.GOOS, CanWrite: canWrite, Instructions: in}), notices, nil
+	return prompt.Build(prompt.Options{OS: runtime.GOOS, CanWrite: canWrite, Instructions: in}), notices, nil
 }
 
 // private returns what no tool may see or change: what atoll itself obeys.

@@ -32,7 +32,7 @@ func TestPromptBudget(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	req := &llm.Request{System: prompt.Build(prompt.Options{Workspace: "/home/user/projects/example", OS: "linux", CanWrite: true})}
+	req := &llm.Request{System: prompt.Build(prompt.Options{OS: "linux", CanWrite: true})}
 	for _, sp := range reg.Specs(permission.WorkspaceWrite) {
 		req.Tools = append(req.Tools, llm.ToolSpec{Name: sp.Name, Description: sp.Description, Parameters: sp.Parameters})
 	}

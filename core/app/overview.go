@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"atoll/core/permission"
@@ -14,12 +15,18 @@ import (
 const (
 	overviewLines = 40
 	overviewBytes = 1500
+	// A workspace whose files are together at most this long is shown whole.
+	contentFiles = 12
+	contentBytes = 6 << 10
 )
 
 // overview lists the files of the workspace, through the tools and so without what they hide. A small model that sees names does
 // not invent them; see RATIONALE.md, "Why a list of files?".
 func overview(ctx context.Context, tools *tool.Registry) string {
 	if list, ok := list(ctx, tools, "glob", `{"pattern":"**/*"}`); ok && fits(list) {
+		if all := contents(ctx, tools, strings.Split(list, "\n")); all != "" {
+			return all
+		}
 		return frame("Files in the workspace", list)
 	}
 	if list, ok := list(ctx, tools, "ls", `{}`); ok && fits(list) {
@@ -38,6 +45,35 @@ func list(ctx context.Context, tools *tool.Registry, name, args string) (string,
 		return "", false
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(res.Output, "\ufffd")), true
+}
+
+// contents returns the text of all the files, or "" where they are too many or too long, or one of them is no plain text.
+func contents(ctx context.Context, tools *tool.Registry, names []string) string {
+	if len(names) > contentFiles {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("The files in the workspace:\n\n")
+	for _, name := range names {
+		args, err := json.Marshal(map[string]string{"path": name})
+		if err != nil {
+			return ""
+		}
+		numbered, ok := list(ctx, tools, "read", string(args))
+		if !ok || b.Len()+len(numbered) > contentBytes {
+			return ""
+		}
+		fmt.Fprintf(&b, "%s:\n```\n", name)
+		for line := range strings.SplitSeq(numbered, "\n") {
+			_, text, ok := strings.Cut(line, "|")
+			if !ok {
+				return "" // a note of the tool: something is left out
+			}
+			b.WriteString(text + "\n")
+		}
+		b.WriteString("```\n\n")
+	}
+	return b.String()
 }
 
 func fits(list string) bool {

@@ -54,7 +54,19 @@ type Request struct {
 	// MaxTokens limits the answer; 0 means as many as the context holds.
 	MaxTokens int
 	Sampling  Sampling
+	// ToolChoice says whether the answer may, must or must not be a tool call.
+	ToolChoice ToolChoice
 }
+
+// ToolChoice is what kind of answer a step may have.
+type ToolChoice string
+
+// The choices. An adapter that cannot enforce one treats it as ToolAuto.
+const (
+	ToolAuto     ToolChoice = ""         // the model decides
+	ToolRequired ToolChoice = "required" // the answer is a tool call
+	ToolNone     ToolChoice = "none"     // the answer begins with words
+)
 
 // ToolSpec is a tool as the model is told about it.
 type ToolSpec struct {

@@ -1,6 +1,7 @@
 // Package prompt assembles the system prompt: embedded texts, the environment, and the project's own instructions.
 //
-// The prompt depends on nothing that changes from turn to turn (no time, no list of files), so that a model's prefix cache
+// The prompt depends on nothing that changes from turn to turn (no time, no list of files), nor on where the workspace lies: tools take relative paths,
+// and a small model that sees a long absolute path copies it wrong, so that a model's prefix cache
 // holds for the whole session.
 package prompt
 
@@ -30,8 +31,6 @@ var endText string
 
 // Options are what the prompt depends on.
 type Options struct {
-	// Workspace is the absolute path of the workspace.
-	Workspace string
 	// OS is the operating system's name, such as "linux".
 	OS string
 	// CanWrite says whether the session may change files.
@@ -50,7 +49,7 @@ func Build(o Options) string {
 		b.WriteString(readOnlyText)
 	}
 	b.WriteString(endText)
-	fmt.Fprintf(&b, "\nWorkspace: %s\nSystem: %s\n", oneLine(o.Workspace), o.OS)
+	fmt.Fprintf(&b, "\nSystem: %s\n", o.OS)
 	if in := o.Instructions; in != nil {
 		fmt.Fprintf(&b, "\nInstructions of this project (%s):\n%s\n", in.Name, strings.TrimRight(in.Text, "\n"))
 		if in.Cut {
@@ -58,16 +57,6 @@ func Build(o Options) string {
 		}
 	}
 	return b.String()
-}
-
-// oneLine shows control characters of a path, so that a folder's name cannot add lines to the prompt.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 {
-			return utf8.RuneError
-		}
-		return r
-	}, s)
 }
 
 // MaxInstructions is how many bytes of a project's instructions are shown to the model.

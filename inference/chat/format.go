@@ -72,6 +72,15 @@ func NewFormat(template string, opts FormatOptions) (*Format, error) {
 	return f, nil
 }
 
+// CallOpening is how a tool call of the family begins, up to the tool's name; "" where no fixed text begins one. Put behind a
+// prompt, it leaves the model no answer but a call.
+func (f *Format) CallOpening() string {
+	if f.family == FamilyHermes {
+		return "<tool_call>\n{\"name\": \""
+	}
+	return ""
+}
+
 // Family is the name of the form in which this model calls tools, see [ParseWhole].
 func (f *Format) Family() string { return f.family }
 

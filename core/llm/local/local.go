@@ -108,9 +108,16 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.Ch
 		}
 		return nil
 	}
-	parser := &parser{p: m.format.NewParser(tools(req.Tools))}
+	newParser := func() *parser { return &parser{p: m.format.NewParser(tools(req.Tools))} }
+	parser := newParser()
+	fence := &fenced{specs: req.Tools, parse: newParser}
+	ids, mask, err := m.choose(req, ids, func(opening string) error { return send(parser.write(opening)...) })
+	if err != nil {
+		return nil, failure(ctx, err, emitErr)
+	}
 	res, err := m.engine.Generate(ctx, engine.Request{
 		Tokens:    ids,
+		Mask:      mask,
 		MaxTokens: req.MaxTokens,
 		Sampling: sample.Options{
 			Temperature: float64(req.Sampling.Temperature), TopK: req.Sampling.TopK,
@@ -119,9 +126,24 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.Ch
 		},
 		Progress: func(done, total int) error { return send(llm.Progress{Done: done, Total: total}) },
 	}, func(t engine.Token) error {
+		if words, ok := mask.(*wordsFirst); ok {
+			words.begun = true
+		}
 		// Bytes that are no characters come out of random tokens; chunks are UTF-8.
-		return send(parser.write(strings.ToValidUTF8(t.Text, "\uFFFD"))...)
+		text := strings.ToValidUTF8(t.Text, "\uFFFD")
+		for _, piece := range behindTicks(text) {
+			if err := send(parser.write(piece)...); err != nil {
+				return err
+			}
+			if fence.add(piece) {
+				return errEnough
+			}
+		}
+		return nil
 	})
+	if errors.Is(err, errEnough) {
+		err, res.Stop = nil, engine.StopEnd
+	}
 	if res.OutputTokens > 0 {
 		m.mu.Lock()
 		m.held = append(append(make([]int32, 0, len(ids)+len(res.Output)), ids...), res.Output...)
