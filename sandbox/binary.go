@@ -345,8 +345,27 @@ type joiner struct {
 	open  bool
 	start int64
 	buf   []byte
-	// high is the end of what earlier segments fill: a gap below it may hold their bytes.
-	high int64
+	// filled are the parts of memory that earlier segments fill, start and end: a gap must not write over them.
+	filled [][2]int64
+}
+
+// maxFilled bounds the search through filled; with more parts only true neighbours are joined.
+const maxFilled = 64
+
+// free reports whether no earlier segment fills a part of the gap.
+func (j *joiner) free(from, to int64) bool {
+	if from == to {
+		return true
+	}
+	if len(j.filled) > maxFilled {
+		return false
+	}
+	for _, f := range j.filled {
+		if from < f[1] && f[0] < to {
+			return false
+		}
+	}
+	return true
 }
 
 // joinGap is the longest run of zeros that is written instead of starting a new segment, in bytes.
@@ -360,7 +379,7 @@ func (j *joiner) add(offset int64, content, whole []byte) {
 		j.count++
 		return
 	}
-	if end := j.start + int64(len(j.buf)); j.open && offset >= end && end >= j.high && offset-end <= joinGap {
+	if end := j.start + int64(len(j.buf)); j.open && offset >= end && offset-end <= joinGap && j.free(end, offset) {
 		j.buf = append(append(j.buf, make([]byte, offset-end)...), content...)
 		return
 	}
@@ -379,7 +398,9 @@ func (j *joiner) flush() {
 	j.out = append(j.out, j.buf...)
 	j.count++
 	j.open = false
-	j.high = max(j.high, j.start+int64(len(j.buf)))
+	if len(j.filled) <= maxFilled {
+		j.filled = append(j.filled, [2]int64{j.start, j.start + int64(len(j.buf))})
+	}
 }
 
 func (j *joiner) section() []byte {

@@ -133,7 +133,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestStackOverflow(t *testing.T) {
-	res, err := call(t, grant.Grant{}, "deep")
+	res, err := call(t, grant.Grant{Limits: grant.Limits{MemoryPages: 1024}}, "deep")
 	if err == nil && res.ExitCode == 0 {
 		t.Fatalf("no failure: %q", res.Stdout)
 	}
