@@ -111,10 +111,6 @@ func within(p, dir string) bool {
 
 func inodeOf(st *unix.Stat_t) inode { return inode{uint64(st.Dev), st.Ino} }
 
-func (g *guard) idle() bool {
-	return g == nil || len(g.hidden) == 0 && len(g.absent) == 0
-}
-
 // allows reports whether an open directory lies outside every hidden place. It climbs to the top of the mount, because
 // only the chain of parents tells where a directory really is.
 func (g *guard) allows(fd int) bool {
