@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"os"
 	"testing"
 
 	"atoll/kernels"
@@ -11,6 +12,9 @@ import (
 
 func TestConformance(t *testing.T) {
 	if len(Tiers()) == 0 {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("this processor runs no tier")
+		}
 		t.Skip("this processor runs no tier")
 	}
 	for _, tier := range Tiers() {

@@ -13,5 +13,8 @@ func Tiers() []string { return nil }
 
 // New returns an error: this build has no assembly for the processor.
 func New(o Options) (kernels.Backend, error) {
-	return nil, fmt.Errorf("open cpu backend: this build has no assembly: %w", kernels.ErrUnavailable)
+	if o.Tier == "" {
+		return nil, fmt.Errorf("open cpu backend: this build has no assembly: %w", kernels.ErrUnavailable)
+	}
+	return nil, fmt.Errorf("open cpu backend: %s: this build has no assembly: %w", o.Tier, kernels.ErrUnavailable)
 }
