@@ -116,7 +116,15 @@ func (s *Session) Emit(bodies ...event.Body) error {
 	if err := s.flush(); err != nil {
 		return err
 	}
-	return s.write(bodies...)
+	if err := s.write(bodies...); err != nil {
+		return err
+	}
+	for _, b := range bodies {
+		if m, ok := b.(event.MessageStarted); ok && m.Message.Role == message.User {
+			_ = s.SaveMeta() // a list shows the turn although it may never end
+		}
+	}
+	return nil
 }
 
 // Live publishes bodies that are not journaled.

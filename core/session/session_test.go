@@ -461,6 +461,17 @@ func TestOpenElsewhere(t *testing.T) {
 	emit(t, s, event.Notice{Text: "still works"})
 }
 
+// A turn that is cut off is in the list, with its title.
+func TestListShowsARunningTurn(t *testing.T) {
+	h, _ := newHome(t)
+	s := create(t, h, "/w")
+	emit(t, s, event.TurnStarted{Turn: 1}, user(s, "hello"))
+	ms, err := h.List("/w")
+	if err != nil || len(ms) != 1 || ms[0].Title != "hello" || ms[0].Turns != 1 || ms[0].Stop != "" {
+		t.Fatal(ms, err)
+	}
+}
+
 // Eight sessions at once in one workspace, each with its own turn, while a ninth reader lists.
 func TestEightAtOnce(t *testing.T) {
 	h := NewHome(Options{Dir: t.TempDir()})
