@@ -159,7 +159,7 @@ func (t *turn) prepare() phase {
 		Sampling:   t.opts.Sampling,
 		ToolChoice: t.choice,
 	}
-	t.choice = llm.ToolAuto
+	t.choice = llm.ToolChoice{}
 	for _, sp := range t.opts.Tools.Specs(t.opts.Broker.Mode()) {
 		req.Tools = append(req.Tools, llm.ToolSpec{Name: sp.Name, Description: sp.Description, Parameters: sp.Parameters})
 	}

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +61,10 @@ const pathSchema = `{"type":"object","properties":{"path":{"type":"string"},"lim
 
 // fakes are tools over a map of files; "counter" counts up with each read, "big" is long.
 func fakes(started chan<- struct{}) []tool.Tool {
-	files := map[string]string{"a.txt": "alpha\n", "b.txt": "beta\n", "big": strings.Repeat("0123456789", 4000)}
+	files := map[string]string{
+		"a.txt": "alpha\n", "b.txt": "beta\n", "big": strings.Repeat("0123456789", 4000),
+		"sum.go": "func sum(a, b int) int {\n\treturn a - b // the sum\n}\n", "sum_test.go": "func testSum() bool {\n\treturn sum(1, 2) == 3\n}\n",
+	}
 	count := 0
 	return []tool.Tool{
 		&fakeTool{"read", pathSchema, permission.Read, func(_ context.Context, a map[string]any) (tool.Result, error) {
@@ -78,6 +83,19 @@ func fakes(started chan<- struct{}) []tool.Tool {
 				p := a["path"].(string)
 				files[p] = a["content"].(string)
 				return tool.Result{Output: "wrote " + p, Diff: "--- a/" + p + "\n+++ b/" + p + "\n"}, nil
+			}},
+		&fakeTool{"grep", `{"type":"object","properties":{"pattern":{"type":"string"},"literal":{"type":"boolean"}},"required":["pattern"]}`,
+			permission.Read, func(_ context.Context, a map[string]any) (tool.Result, error) {
+				var out strings.Builder
+				for _, name := range slices.Sorted(maps.Keys(files)) {
+					n := 0
+					for line := range strings.Lines(files[name]) {
+						if n++; strings.Contains(line, a["pattern"].(string)) {
+							fmt.Fprintf(&out, "%s:%d:%s", name, n, line)
+						}
+					}
+				}
+				return tool.Result{Output: out.String()}, nil
 			}},
 		&fakeTool{"wait", `{"type":"object","properties":{}}`, permission.Read, func(ctx context.Context, _ map[string]any) (tool.Result, error) {
 			close(started)

@@ -1,76 +1,102 @@
 package agent
 
 import (
+	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 
 	"atoll/core/llm"
-	"atoll/core/message"
 	"atoll/core/permission"
+	"atoll/core/tool"
 )
 
 const (
 	// nudgeText is what a model is told that ended its turn with an announcement.
 	nudgeText = "Continue: call the tool for that now. If nothing is left to do, give the final answer."
 	// showedText is what a model is told that showed changed code instead of changing the file.
-	showedText = "No file has been changed: code in an answer changes nothing. Make this change in the file now, with one call of edit."
+	showedText = "No file has been changed: code in an answer changes nothing. Make this change in %s now, with a call of edit."
 )
 
 // nudge says what to tell a model that ended its turn too early, and what its next step must be; "" where the turn is over.
 func (t *turn) nudge() (text string, choice llm.ToolChoice) {
 	answer := t.out.Text
-	if !t.changed && t.opts.Broker.Mode() == permission.WorkspaceWrite && t.showsChange(answer) {
-		return showedText, llm.ToolRequired
+	if !t.changed && t.opts.Broker.Mode() == permission.WorkspaceWrite {
+		if path := t.shownChange(answer); path != "" {
+			return fmt.Sprintf(showedText, path), llm.ToolChoice{Mode: llm.ToolRequired, Name: "edit", Given: []llm.Argument{{Name: "path", Value: path}}}
+		}
 	}
 	if strings.TrimSpace(answer) == "" || announces(answer) {
-		return nudgeText, llm.ToolAuto
+		return nudgeText, llm.ToolChoice{}
 	}
-	return "", ""
+	return "", llm.ToolChoice{}
 }
 
-// telling is the length from which a line of code is taken to be the file's and not any code's, such as "return nil".
-const telling = 12
+const (
+	// telling is the length from which a line of code is taken to be a file's and not any code's, such as "return nil".
+	telling = 12
+	// lookups limits the lines of a block that are looked for.
+	lookups = 12
+)
 
-var lineNumber = regexp.MustCompile(`^ *\d+\|`)
-
-// showsChange reports whether a fenced block of the answer has lines of a file that the model has seen, beside lines that are
-// in none: the file's code, changed.
-func (t *turn) showsChange(answer string) bool {
+// shownChange returns the file whose code the answer shows with a change: the one that most lines of a fenced block stand in,
+// where other lines of the block stand in no file. It is "" where there is no such file, or more than one.
+func (t *turn) shownChange(answer string) string {
 	blocks := strings.Split("\n"+answer, "\n```")
-	if len(blocks) < 3 {
-		return false
-	}
-	seen := map[string]bool{}
-	see := func(text string) {
-		for line := range strings.Lines(text) {
-			seen[strings.TrimSpace(lineNumber.ReplaceAllString(line, ""))] = true
-		}
-	}
-	for _, m := range t.opts.Session.ForModel() {
-		for _, part := range m.Parts {
-			switch p := part.(type) {
-			case message.Text:
-				if m.Role == message.User {
-					see(p.Text)
-				}
-			case message.Tool:
-				see(p.Output)
-			}
-		}
-	}
-	for i := 1; i < len(blocks); i += 2 {
+	for i := 1; i+1 < len(blocks); i += 2 {
 		_, code, _ := strings.Cut(blocks[i], "\n") // without the language
-		quoted, changed := false, false
+		votes := map[string]int{}
+		changed := false
+		looked := 0
 		for line := range strings.Lines(code) {
-			if line = strings.TrimSpace(line); len(line) >= telling {
-				quoted, changed = quoted || seen[line], changed || !seen[line]
+			if line = strings.TrimSpace(line); len(line) < telling || looked == lookups {
+				continue
+			}
+			looked++
+			paths := t.find(line)
+			changed = changed || len(paths) == 0
+			for p := range paths {
+				votes[p]++
 			}
 		}
-		if quoted && changed {
-			return true
+		best, most, tie := "", 0, false
+		for p, n := range votes {
+			switch {
+			case n > most:
+				best, most, tie = p, n, false
+			case n == most:
+				tie = true
+			}
+		}
+		if changed && best != "" && !tie {
+			return best
 		}
 	}
-	return false
+	return ""
+}
+
+// hit is a line of grep's output.
+var hit = regexp.MustCompile(`(?m)^(.+?):\d+:`)
+
+// find returns the files that hold a line, through the search tool and so through the workspace's walls.
+func (t *turn) find(line string) map[string]bool {
+	grep, err := t.opts.Tools.Get("grep", permission.ReadOnly)
+	if err != nil {
+		return nil
+	}
+	input, err := json.Marshal(map[string]any{"pattern": line, "literal": true})
+	if err != nil {
+		return nil
+	}
+	res, err := grep.Run(t.ctx, tool.Call{ID: "find", Input: input, Mode: permission.ReadOnly})
+	if err != nil || res.IsError {
+		return nil
+	}
+	paths := map[string]bool{}
+	for _, m := range hit.FindAllStringSubmatch(res.Output, -1) {
+		paths[m[1]] = true
+	}
+	return paths
 }
 
 // announcements are beginnings of a last sentence that says what comes next instead of doing it.

@@ -24,7 +24,7 @@ func (t *turn) tools() phase {
 		t.calls = t.calls[1:]
 		var res tool.Result
 		if t.change != "" && c.key() == t.change {
-			res, t.choice = tool.Result{Output: changedText}, llm.ToolNone
+			res, t.choice = tool.Result{Output: changedText}, llm.ToolChoice{Mode: llm.ToolNone}
 		} else {
 			var err error
 			if res, err = t.run(c); err != nil {
@@ -38,7 +38,7 @@ func (t *turn) tools() phase {
 		repeats := t.loop.add(c, res)
 		if repeats == loopWarn {
 			res.Output += loopText
-			t.choice = llm.ToolNone
+			t.choice = llm.ToolChoice{Mode: llm.ToolNone}
 		}
 		if err := t.opts.Session.Emit(event.ToolResult{
 			CallID: c.id, Name: c.name, IsError: res.IsError, Output: res.Output, Title: res.Title, Diff: res.Diff,

@@ -58,14 +58,26 @@ type Request struct {
 	ToolChoice ToolChoice
 }
 
-// ToolChoice is what kind of answer a step may have.
-type ToolChoice string
+// ToolChoice is what kind of answer a step may have. The zero value leaves it to the model.
+type ToolChoice struct {
+	Mode ToolMode
+	// Name is the tool to call, with ToolRequired; "" leaves it to the model.
+	Name string
+	// Given are the first arguments of the call of Name, in order.
+	Given []Argument
+}
 
-// The choices. An adapter that cannot enforce one treats it as ToolAuto.
+// Argument is an argument of a call, a text.
+type Argument struct{ Name, Value string }
+
+// ToolMode is part of a ToolChoice.
+type ToolMode string
+
+// The modes. An adapter that cannot enforce one leaves the answer to the model.
 const (
-	ToolAuto     ToolChoice = ""         // the model decides
-	ToolRequired ToolChoice = "required" // the answer is a tool call
-	ToolNone     ToolChoice = "none"     // the answer begins with words
+	ToolAuto     ToolMode = ""         // the model decides
+	ToolRequired ToolMode = "required" // the answer is a tool call
+	ToolNone     ToolMode = "none"     // the answer begins with words
 )
 
 // ToolSpec is a tool as the model is told about it.

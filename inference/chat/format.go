@@ -72,13 +72,37 @@ func NewFormat(template string, opts FormatOptions) (*Format, error) {
 	return f, nil
 }
 
-// CallOpening is how a tool call of the family begins, up to the tool's name; "" where no fixed text begins one. Put behind a
-// prompt, it leaves the model no answer but a call.
-func (f *Format) CallOpening() string {
-	if f.family == FamilyHermes {
-		return "<tool_call>\n{\"name\": \""
+// Argument is an argument of a tool call, a text.
+type Argument struct{ Name, Value string }
+
+// CallOpening is how a tool call of the family begins: up to the tool's name, or with a name up to the arguments that are not
+// given. It is "" where no fixed text begins a call. Put behind a prompt, it leaves the model no answer but a call.
+func (f *Format) CallOpening(name string, given ...Argument) string {
+	if f.family != FamilyHermes {
+		return ""
 	}
-	return ""
+	var b strings.Builder
+	b.WriteString("<tool_call>\n{\"name\": ")
+	if name == "" {
+		b.WriteString(`"`)
+		return b.String()
+	}
+	fmt.Fprintf(&b, `%s, "arguments": {`, jsonString(name))
+	for _, a := range given {
+		fmt.Fprintf(&b, "%s: %s, ", jsonString(a.Name), jsonString(a.Value))
+	}
+	b.WriteString(`"`)
+	return b.String()
+}
+
+func jsonString(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic("BUG: chat: " + err.Error()) // a string is always encoded
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // Family is the name of the form in which this model calls tools, see [ParseWhole].

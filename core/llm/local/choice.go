@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"atoll/core/llm"
+	"atoll/inference/chat"
 	"atoll/inference/sample"
 	"atoll/inference/tokenizer"
 )
@@ -13,9 +14,13 @@ import (
 // told to opened as if the model had written it. For an answer in words the returned
 // mask keeps the first token from beginning a call.
 func (m *Model) choose(req *llm.Request, ids []int32, opened func(string) error) ([]int32, sample.Mask, error) {
-	switch req.ToolChoice {
+	switch req.ToolChoice.Mode {
 	case llm.ToolRequired:
-		opening := m.format.CallOpening()
+		var given []chat.Argument
+		for _, a := range req.ToolChoice.Given {
+			given = append(given, chat.Argument(a))
+		}
+		opening := m.format.CallOpening(req.ToolChoice.Name, given...)
 		if opening == "" || len(req.Tools) == 0 {
 			return ids, nil, nil
 		}
