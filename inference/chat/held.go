@@ -249,7 +249,7 @@ func (p *Parser) afterFence(final bool) bool {
 	at := p.region
 	for at < len(p.buf) {
 		c := p.buf[at]
-		if isPySpace(rune(c)) {
+		if isBlank(c) {
 			at++
 			continue
 		}
@@ -346,7 +346,7 @@ func (p *Parser) inCode(fence string, final bool) bool {
 	for len(p.buf) > 0 {
 		c := p.buf[0]
 		switch {
-		case isPySpace(rune(c)):
+		case isBlank(c):
 			p.hold = append(p.hold, c)
 			if c == '\n' {
 				p.lineStart = true
@@ -377,7 +377,7 @@ func (p *Parser) inCode(fence string, final bool) bool {
 			}
 		}
 		n := 1
-		for n < len(p.buf) && !isPySpace(rune(p.buf[n])) && p.buf[n] != '`' && p.buf[n] != '<' {
+		for n < len(p.buf) && !isBlank(p.buf[n]) && p.buf[n] != '`' && p.buf[n] != '<' {
 			n++
 		}
 		p.plain(p.buf[:n])

@@ -64,7 +64,7 @@ func (l *loose) space() {
 	for l.at < len(l.s) {
 		rest := l.s[l.at:]
 		switch {
-		case isPySpace(rune(rest[0])):
+		case isBlank(rest[0]):
 			l.at++
 		case rest[0] == '#' || strings.HasPrefix(rest, "//"):
 			if i := strings.IndexByte(rest, '\n'); i >= 0 {
@@ -355,3 +355,6 @@ func unicodeEscape(s string) (c rune, n int) {
 	}
 	return c, 4
 }
+
+// isBlank says whether a byte is white space of its own, not part of a character.
+func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }

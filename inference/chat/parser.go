@@ -227,7 +227,7 @@ func (p *Parser) text(final bool) bool {
 	for len(p.buf) > 0 {
 		c := p.buf[0]
 		switch {
-		case isPySpace(rune(c)) && c < 0x80:
+		case isBlank(c):
 			p.hold = append(p.hold, c)
 			if c == '\n' {
 				p.lineStart, p.ticks = true, 0
@@ -268,7 +268,7 @@ func (p *Parser) text(final bool) bool {
 			return true
 		}
 		n := 1
-		for n < len(p.buf) && !isPySpace(rune(p.buf[n])) && p.buf[n] != '`' && p.buf[n] != '<' && p.buf[n] != '[' {
+		for n < len(p.buf) && !isBlank(p.buf[n]) && p.buf[n] != '`' && p.buf[n] != '<' && p.buf[n] != '[' {
 			n++
 		}
 		p.plain(p.buf[:n])
@@ -345,7 +345,7 @@ func (p *Parser) leadAfterThink() {
 func (p *Parser) reasoning(final bool) bool {
 	for len(p.buf) > 0 {
 		c := p.buf[0]
-		if isPySpace(rune(c)) && c < 0x80 {
+		if isBlank(c) {
 			p.hold = append(p.hold, c)
 			p.drop(1)
 			continue
@@ -367,7 +367,7 @@ func (p *Parser) reasoning(final bool) bool {
 			}
 		}
 		n := 1
-		for n < len(p.buf) && !isPySpace(rune(p.buf[n])) && p.buf[n] != '<' {
+		for n < len(p.buf) && !isBlank(p.buf[n]) && p.buf[n] != '<' {
 			n++
 		}
 		p.thought(p.buf[:n])

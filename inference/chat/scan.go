@@ -75,7 +75,7 @@ func (s *callScan) step(buf []byte, final bool) scanStop {
 				}
 			}
 			s.pos++
-		case isPySpace(rune(c)):
+		case isBlank(c):
 			s.pos++
 		case c == '#' && s.seen:
 			s.note = '/'
