@@ -18,6 +18,12 @@ const (
 	showedText = "No file has been changed: code in an answer changes nothing. Make this change in %s now, with a call of edit."
 )
 
+// nothingText is what a model is told whose answer is a call of something that is no tool, such as a function of the project.
+const nothingText = "That is not a call of one of the tools, and nothing was run. Answer in words from what you have seen."
+
+// callOfNothing finds an answer that is, or ends with, a JSON object in the form of a call.
+var callOfNothing = regexp.MustCompile("(?s)^(?:.*\n)?(?:```[a-z]*\\s*)?\\{\\s*\"name\":\\s*\"[^\"]*\",\\s*\"arguments\":[^`]*\\}\\s*(?:```)?\\s*$")
+
 // nudge says what to tell a model that ended its turn too early, and what its next step must be; "" where the turn is over.
 func (t *turn) nudge() (text string, choice llm.ToolChoice) {
 	answer := t.out.Text
@@ -28,6 +34,9 @@ func (t *turn) nudge() (text string, choice llm.ToolChoice) {
 	}
 	if strings.TrimSpace(answer) == "" || announces(answer) {
 		return nudgeText, llm.ToolChoice{}
+	}
+	if callOfNothing.MatchString(answer) {
+		return nothingText, llm.ToolChoice{Mode: llm.ToolNone}
 	}
 	return "", llm.ToolChoice{}
 }

@@ -1,16 +1,17 @@
 package local
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 
 	"atoll/core/llm"
 )
 
-// errEnough ends a step after a call in a fenced block. See fenced.
+// errEnough ends a step after a call without tags. See fenced.
 var errEnough = errors.New("the call is complete")
 
-// fenced watches an answer for the end of a fenced block that is a call. A small model that writes its call as a block of JSON
+// fenced watches an answer for the end of a fenced block that is a call, or of a bare object that is one. A small model that writes its call as a block of JSON
 // does not stop there: it goes on with a result that it makes up. Nothing that follows the call can be of use, since the model
 // has not seen the result yet, and with text behind it the block would count as an example and no call at all.
 type fenced struct {
@@ -22,7 +23,13 @@ type fenced struct {
 // add takes the next piece and reports whether the answer may end here, because it ends with a fenced call.
 func (f *fenced) add(piece string) bool {
 	f.raw.WriteString(piece)
-	if len(f.specs) == 0 || !strings.ContainsAny(piece, "`\n") || !closesFence(f.raw.String()) {
+	if len(f.specs) == 0 {
+		return false
+	}
+	text := f.raw.String()
+	fence := strings.ContainsAny(piece, "`\n") && closesFence(text)
+	bare := strings.Contains(piece, "}") && strings.HasPrefix(strings.TrimLeft(text, " \n"), "{") && json.Valid([]byte(text))
+	if !fence && !bare {
 		return false
 	}
 	p := f.parse()
@@ -35,11 +42,12 @@ func (f *fenced) add(piece string) bool {
 	return false
 }
 
-// behindTicks cuts text behind each run of backticks, so that what closes a fence and what follows it come apart.
-func behindTicks(text string) []string {
+// behindEnds cuts text behind each run of backticks and each closing brace, so that the end of a call and what follows it come
+// apart.
+func behindEnds(text string) []string {
 	var out []string
 	for i := 1; i < len(text); i++ {
-		if text[i-1] == '`' && text[i] != '`' {
+		if text[i-1] == '`' && text[i] != '`' || text[i-1] == '}' {
 			out = append(out, text[:i])
 			text, i = text[i:], 0
 		}

@@ -22,6 +22,9 @@ func TestEnough(t *testing.T) {
 		{"another tool", "```json\n{\"name\": \"rm\", \"arguments\": {}}\n```", "\nmore", specs, false},
 		{"code", "```python\nx = 1\n```", "\nmore", specs, false},
 		{"code, then a call", "```python\nx = 1\n```\nNow:\n```json\n" + call + "\n```", "\nmore", specs, true},
+		{"bare call", " " + call, "\n```\nThis reads the file.", specs, true},
+		{"bare call of another tool", "{\"name\": \"rm\", \"arguments\": {}}", "\nmore", specs, false},
+		{"bare object behind words", "So: " + call, "\nmore", specs, false},
 		{"opening fence only", "text\n```", "python\nx", specs, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -37,7 +40,7 @@ func TestEnough(t *testing.T) {
 				ended := -1
 				for i := 0; i < len(all) && ended < 0; i += size {
 					at := i
-					for _, piece := range behindTicks(all[i:min(i+size, len(all))]) {
+					for _, piece := range behindEnds(all[i:min(i+size, len(all))]) {
 						at += len(piece)
 						if ended < 0 && f.add(piece) {
 							ended = at

@@ -131,7 +131,7 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.Ch
 		}
 		// Bytes that are no characters come out of random tokens; chunks are UTF-8.
 		text := strings.ToValidUTF8(t.Text, "\uFFFD")
-		for _, piece := range behindTicks(text) {
+		for _, piece := range behindEnds(text) {
 			if err := send(parser.write(piece)...); err != nil {
 				return err
 			}
