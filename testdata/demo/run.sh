@@ -1,5 +1,5 @@
 #!/bin/sh
-# The demo: in a copy of shop/ a local model answers a question about the code,
+# The demo: in a copy of contacts/ a local model answers a question about the code,
 # then finds and fixes the bug that makes a test fail. Run it with `make demo`.
 #
 #   ATOLL   the program (default: bin/atoll)
@@ -8,8 +8,8 @@
 #   KEEP=1  keep the copy
 #
 # The model gets what a user would type: the question, and the output of the
-# failing test. The test is run here, by the shell, before and after; the exit
-# status is that of the last run.
+# failing test (without the last lines, which carry times). The test is run here,
+# by the shell, before and after; the exit status is that of the last run.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,7 +19,7 @@ say() { printf '\n=== %s\n' "$*"; }
 die() { printf 'demo: %s\n' "$*" >&2; exit 1; }
 
 [ -x "$ATOLL" ] || die "$ATOLL is not built; run: make"
-command -v python3 >/dev/null || die "python3 is missing; the demo's project is in Python"
+command -v go >/dev/null || die "go is missing; the demo's project is in Go"
 command -v git >/dev/null || die "git is missing; it shows the diff"
 
 # `model pull` fetches what is not there, says what is missing when it cannot,
@@ -41,9 +41,9 @@ cleanup() { if [ -n "${KEEP:-}" ]; then echo "kept: $tmp"; else rm -rf "$tmp"; f
 trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-cp -R "$here/shop" "$tmp/shop"
-export ATOLL_HOME="$tmp/home" PYTHONDONTWRITEBYTECODE=1
-cd "$tmp/shop"
+cp -R "$here/contacts" "$tmp/contacts"
+export ATOLL_HOME="$tmp/home" GOFLAGS= GOWORK=off
+cd "$tmp/contacts"
 
 ask() { # MODE PROMPT
 	say "atoll --mode $1 -p \"$2\""
@@ -53,23 +53,24 @@ ask() { # MODE PROMPT
 }
 
 if [ "$PARTS" != fix ]; then
-	ask read-only "Read prices.py. What does shipping cost, and from which amount on is it free?"
+	ask read-only "How many letters must a search have at least, and where is that set?"
 fi
 [ "$PARTS" != question ] || exit 0
 
-say "python3 -m unittest"
-if python3 -m unittest >"$tmp/before.txt" 2>&1; then
+say "go test"
+if go test >"$tmp/before.txt" 2>&1; then
 	die "the test passes before the fix: the demo's project is broken"
 fi
 cat "$tmp/before.txt"
+grep -q '^--- FAIL' "$tmp/before.txt" || die "the test did not run"
 
 ask workspace-write "A test fails. Find the bug in the code and fix it. Do not change the test.
 
-$(cat "$tmp/before.txt")"
+$(grep -v -e '^FAIL' -e '^exit status' "$tmp/before.txt")"
 
 say "the change"
-git --no-pager diff --no-index -- "$here/shop" "$tmp/shop" && die "the model changed nothing"
-cmp -s "$here/shop/test_prices.py" test_prices.py || die "the model changed the test"
+git --no-pager diff --no-index -- "$here/contacts" "$tmp/contacts" && die "the model changed nothing"
+cmp -s "$here/contacts/contact_test.go" contact_test.go || die "the model changed the test"
 
-say "python3 -m unittest"
-python3 -m unittest
+say "go test"
+go test

@@ -1,0 +1,3 @@
+module contacts
+
+go 1.21
