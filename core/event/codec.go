@@ -67,6 +67,13 @@ func tag(b Body) string {
 // Encode returns the JSON form of e in one line, without the escapes for HTML that json.Marshal adds.
 func Encode(e Event) ([]byte, error) { return marshal(e) }
 
+// Decode is the reverse of Encode.
+func Decode(b []byte) (Event, error) {
+	var e Event
+	err := e.UnmarshalJSON(b) // not through json.Unmarshal, which would read b once more
+	return e, err
+}
+
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -6,7 +6,6 @@
 package session
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -53,8 +52,8 @@ type Session struct {
 // load reads the journal into the state.
 func (s *Session) load() error {
 	err := s.db.Records(1, func(n uint64, rec []byte) error {
-		var e event.Event
-		if err := json.Unmarshal(rec, &e); err != nil {
+		e, err := event.Decode(rec)
+		if err != nil {
 			return fmt.Errorf("record %d: %w", n, err)
 		}
 		if e.Seq != n {
@@ -258,8 +257,8 @@ func (s *Session) write(bodies ...event.Body) error {
 // Events calls fn for each journaled event from number from on.
 func (s *Session) Events(from uint64, fn func(event.Event) error) error {
 	return s.db.Records(from, func(n uint64, rec []byte) error {
-		var e event.Event
-		if err := json.Unmarshal(rec, &e); err != nil {
+		e, err := event.Decode(rec)
+		if err != nil {
 			return fmt.Errorf("record %d: %w", n, err)
 		}
 		return fn(e)

@@ -7,10 +7,12 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -175,6 +177,10 @@ func (d *DB) prepare() error {
 			_ = it.Close()
 			return err
 		}
+		if n == math.MaxUint64 {
+			_ = it.Close()
+			return fmt.Errorf("%w: the record numbers are used up", ErrDamaged)
+		}
 		d.next = n + 1
 	}
 	if err := it.Close(); err != nil {
@@ -214,54 +220,91 @@ func (d *DB) Append(records ...[]byte) (first uint64, err error) {
 	if d.closed {
 		return 0, fmt.Errorf("append: %w", ErrClosed)
 	}
-	first = d.next
-	err = d.guard.do(func() error {
-		b := d.db.NewBatch()
-		for i, r := range records {
-			if err := b.Set(recordKey(first+uint64(i)), r, nil); err != nil {
-				return err
-			}
+	if err := d.guard.err(); err != nil {
+		return 0, fmt.Errorf("append: %w", err)
+	}
+	// The batch copies the records here: after a fatal error the goroutine below may outlive this call.
+	b := d.db.NewBatch()
+	for i, r := range records {
+		if err := b.Set(recordKey(d.next+uint64(i)), r, nil); err != nil {
+			return 0, fmt.Errorf("append: %w", classify(err))
 		}
-		return b.Commit(pebble.Sync)
-	})
-	if err != nil {
+	}
+	if err := d.guard.do(func() error { return b.Commit(pebble.Sync) }); err != nil {
 		return 0, fmt.Errorf("append: %w", classify(err))
 	}
+	first = d.next
 	d.next += uint64(len(records))
 	return first, nil
 }
 
-// Records calls fn for each record from number from on, in order. The slice is valid during the call only. An error of fn ends
-// the walk and is returned as it is.
+// chunkBytes is about how much Records reads at once.
+const chunkBytes = 1 << 20
+
+// Records calls fn for each record from number from on, in order. The slice is fn's to keep. An error of fn ends the walk and is
+// returned as it is. Records that are appended during the walk may or may not be seen.
 func (d *DB) Records(from uint64, fn func(n uint64, record []byte) error) error {
-	d.mu.Lock()
-	closed := d.closed
-	d.mu.Unlock()
-	if closed {
-		return fmt.Errorf("read records: %w", ErrClosed)
+	for {
+		d.mu.Lock()
+		closed := d.closed
+		d.mu.Unlock()
+		if closed {
+			return fmt.Errorf("read records: %w", ErrClosed)
+		}
+		chunk, err := d.chunk(from)
+		if err != nil {
+			return fmt.Errorf("read records: %w", classifyOpen(err))
+		}
+		if len(chunk) == 0 {
+			return nil
+		}
+		for _, r := range chunk {
+			if err := fn(r.n, r.data); err != nil {
+				return err
+			}
+		}
+		last := chunk[len(chunk)-1].n
+		if last == math.MaxUint64 {
+			return nil
+		}
+		from = last + 1
 	}
-	var fnErr error
+}
+
+type record struct {
+	n    uint64
+	data []byte
+}
+
+// chunk reads records from number from on, at least one where there is one.
+func (d *DB) chunk(from uint64) ([]record, error) {
+	result := make(chan []record, 1)
 	err := d.guard.do(func() error {
 		it, err := d.db.NewIter(&pebble.IterOptions{LowerBound: recordKey(from), UpperBound: keyAfter})
 		if err != nil {
 			return err
 		}
-		for ok := it.First(); ok; ok = it.Next() {
+		var out []record
+		size := 0
+		for ok := it.First(); ok && size < chunkBytes; ok = it.Next() {
 			n, err := recordNumber(it.Key())
 			if err != nil {
 				_ = it.Close()
 				return err
 			}
-			if fnErr = fn(n, it.Value()); fnErr != nil {
-				break
-			}
+			out = append(out, record{n, bytes.Clone(it.Value())})
+			size += len(it.Value())
 		}
-		return it.Close()
+		if err := it.Close(); err != nil {
+			return err
+		}
+		result <- out
+		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("read records: %w", classifyOpen(err))
+		return nil, err
 	}
-	return fnErr
+	return <-result, nil
 }
 
 // Err returns the error that closed the store to writers, or nil.
