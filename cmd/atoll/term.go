@@ -91,13 +91,13 @@ func isReordering(r rune) bool {
 }
 
 // visible is the form of a text that may be shown in one line: line breaks are
-// made visible, too.
+// made visible, too; tabs stay.
 func visible(s string) string {
 	var b strings.Builder
 	v := visibleWriter{w: &b}
 	v.Write([]byte(s))
 	v.Flush()
-	return strings.NewReplacer("\n", "^J", "\t", "^I").Replace(b.String())
+	return strings.ReplaceAll(b.String(), "\n", "^J")
 }
 
 // asciiControls makes JSON safe for a terminal. encoding/json escapes what is

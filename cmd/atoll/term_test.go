@@ -76,7 +76,7 @@ func FuzzVisibleWriter(f *testing.F) {
 }
 
 func TestVisibleIsOneLine(t *testing.T) {
-	if got := visible("a\nb\tc\rd"); got != "a^Jb^Ic^Md" {
+	if got := visible("a\nb\tc\rd"); got != "a^Jb\tc^Md" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -158,7 +158,7 @@ func (v *textView) show(e event.Event) error {
 	return nil
 }
 
-// callLine is a call in one line: `edit prices.py old="a > b" new="a >= b"`.
+// callLine is a call in one line: `edit main.go old="a > b" new="a >= b"`.
 func callLine(c event.ToolCall) string {
 	if c.Raw != "" {
 		return shorten(c.Name+" (not understood) "+c.Raw, callColumn)
@@ -178,6 +178,9 @@ func callLine(c event.ToolCall) string {
 		if json.Unmarshal(value, &s) == nil && (key == "path" || key == "pattern") {
 			line += " " + s
 			continue
+		}
+		if s := string(value); s == `""` || s == "0" || s == "false" || s == "null" {
+			continue // a small model writes down what it leaves as it is
 		}
 		line += fmt.Sprintf(" %v=%s", key, shorten(string(value), 40))
 	}
@@ -202,7 +205,10 @@ func (v *textView) result(r event.ToolResult) {
 		v.calls = slices.Delete(v.calls, i, i+1)
 	}
 	if r.IsError {
-		first, _, _ := strings.Cut(strings.TrimSpace(r.Output), "\n")
+		first, _, more := strings.Cut(strings.TrimSpace(r.Output), "\n")
+		if more { // for the model: the file's text
+			first = strings.TrimSuffix(first, ":")
+		}
 		v.say("red", "* "+line)
 		v.say("red", "  "+shorten(first, 2*callColumn))
 	} else {
