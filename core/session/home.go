@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"atoll/core/event"
 	"atoll/core/store"
@@ -93,9 +95,13 @@ func (h *Home) Create(st Start) (*Session, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create session: %w", diskError(err))
 	}
-	db, err := store.Open(filepath.Join(dir, storeDir), store.Options{Create: true, FS: h.opts.FS})
+	db, err := h.createStore(filepath.Join(dir, storeDir))
 	if err != nil {
 		return nil, fmt.Errorf("create session: %w", err)
+	}
+	if err := syncDirs(dir, filepath.Dir(dir), filepath.Join(h.opts.Dir, "sessions"), h.opts.Dir); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("create session: %w", diskError(err))
 	}
 	s := &Session{id: id, dir: dir, spill: h.spillDir(id), db: db, clock: h.opts.Clock}
 	s.writePID()
@@ -108,6 +114,39 @@ func (h *Home) Create(st Start) (*Session, error) {
 		return nil, fmt.Errorf("create session: %w", diskError(err))
 	}
 	return s, nil
+}
+
+// createStore makes the store of a new session. Somebody who lists the folder may hold it for a moment, to see what it is.
+func (h *Home) createStore(dir string) (*store.DB, error) {
+	const tries = 400
+	for i := 1; ; i++ {
+		db, err := store.Open(dir, store.Options{Create: true, FS: h.opts.FS})
+		if !errors.Is(err, store.ErrLocked) || i == tries {
+			return db, err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// syncDirs makes new names in the folders durable. Windows has no such call for folders.
+func syncDirs(dirs ...string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	for _, dir := range dirs {
+		d, err := os.Open(dir)
+		if err != nil {
+			return err
+		}
+		err = d.Sync()
+		if cerr := d.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Open opens a session of a workspace and repairs what a crash left open in it.
