@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -116,7 +115,7 @@ func (g *guard) Fatalf(format string, args ...any) {
 		}
 	}
 	if cause == nil {
-		cause = errors.New(fmt.Sprintf(format, args...))
+		cause = fmt.Errorf(format, args...)
 	}
 	g.fatal(cause)
 }
