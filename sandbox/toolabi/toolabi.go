@@ -16,11 +16,14 @@ const (
 	ExitUsage = 2
 )
 
-// Names of environment variables that every call sets.
+// Names of environment variables that calls set.
 const (
 	// EnvWorkspace holds the absolute path of the workspace as the guest sees it, which is the working directory
 	// that relative paths in arguments start from.
 	EnvWorkspace = "PWD"
+	// EnvIgnore holds the ignore rules that apply to the workspace but lie outside it: a sequence of records, those
+	// that count least first, each byte 1, absolute folder, newline, text of the file.
+	EnvIgnore = "ATOLL_IGNORE"
 )
 
 // Section is the name of the custom section of a module that holds its Manifest as JSON.

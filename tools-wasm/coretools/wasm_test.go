@@ -13,7 +13,6 @@ import (
 	"atoll/sandbox/grant"
 	"atoll/sandbox/toolabi"
 	"atoll/tools-wasm/coretools/tools"
-	"atoll/tools-wasm/internal/guest"
 	"atoll/tools-wasm/internal/ignore"
 	"atoll/tools-wasm/internal/tooltest"
 )
@@ -175,7 +174,7 @@ func TestModes(t *testing.T) {
 func TestRulesFromAbove(t *testing.T) {
 	dir := tooltest.Dir(t, "foo/bar/baz", "quux\n", "foo/keep", "quux\n")
 	bundle := ignore.Bundle("", dir, []byte("**/bar/*\n"))
-	if code, got := call(t, grant.ReadOnly, filepath.Join(dir, "foo"), "grep", `{"pattern":"quux"}`, guest.IgnoreVar+"="+bundle); code != 0 || got != "keep:1:quux\n" {
+	if code, got := call(t, grant.ReadOnly, filepath.Join(dir, "foo"), "grep", `{"pattern":"quux"}`, toolabi.EnvIgnore+"="+bundle); code != 0 || got != "keep:1:quux\n" {
 		t.Errorf("exit %d, %q", code, got)
 	}
 }

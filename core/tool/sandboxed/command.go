@@ -209,7 +209,7 @@ func (c Command) grant(m toolabi.Manifest) (grant.Grant, error) {
 	}
 	g := grant.Grant{
 		Mounts: []grant.Mount{{Host: c.Workspace, Kind: kind}},
-		Env:    []string{toolabi.EnvWorkspace + "=" + c.Workspace},
+		Env:    environment(c.Workspace),
 	}
 	for _, text := range c.Mounts {
 		k, dir, ok := strings.Cut(text, ":")
@@ -238,7 +238,7 @@ func (c Command) grant(m toolabi.Manifest) (grant.Grant, error) {
 			g.Random = true
 		case toolabi.Env:
 			for _, kv := range c.Environ {
-				if strings.HasPrefix(kv, cp.Value+"=") && cp.Value != toolabi.EnvWorkspace {
+				if strings.HasPrefix(kv, cp.Value+"=") && cp.Value != toolabi.EnvWorkspace && cp.Value != toolabi.EnvIgnore {
 					g.Env = append(g.Env, kv)
 				}
 			}

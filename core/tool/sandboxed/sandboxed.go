@@ -152,6 +152,15 @@ func (ts *Tools) Close() error {
 	return rt.Close(context.Background())
 }
 
+// environment is that of every call in a workspace.
+func environment(workspace string) []string {
+	env := []string{toolabi.EnvWorkspace + "=" + workspace}
+	if rules := outerIgnore(workspace); rules != "" {
+		env = append(env, toolabi.EnvIgnore+"="+rules)
+	}
+	return env
+}
+
 // grant returns what a call of a mode may see and use.
 func (ts *Tools) grant(mode permission.Mode, m toolabi.Manifest) grant.Grant {
 	kind := grant.ReadOnly
@@ -160,7 +169,7 @@ func (ts *Tools) grant(mode permission.Mode, m toolabi.Manifest) grant.Grant {
 	}
 	g := grant.Grant{
 		Mounts: []grant.Mount{{Host: ts.opts.Workspace, Kind: kind}},
-		Env:    []string{toolabi.EnvWorkspace + "=" + ts.opts.Workspace},
+		Env:    environment(ts.opts.Workspace),
 		Limits: sandbox.LimitsFor(m, ts.opts.Limits),
 	}
 	ts.mu.Lock()

@@ -55,7 +55,8 @@ type Env struct {
 	Ignore string
 }
 
-// IgnoreVar is the environment variable that carries Env.Ignore.
+// IgnoreVar is the environment variable that carries Env.Ignore: toolabi.EnvIgnore, which is not imported because it
+// would bring encoding/json into the module.
 const IgnoreVar = "ATOLL_IGNORE"
 
 // ArgError says that the arguments are malformed, as opposed to a call that failed.
