@@ -17,6 +17,20 @@ import (
 	"atoll/sandbox/toolset"
 )
 
+// compiled keeps the compiled tools for all tests of a run.
+var compiled string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "atoll-sandboxed-test")
+	if err != nil {
+		panic(err)
+	}
+	compiled = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
 func TestFileDiff(t *testing.T) {
 	file := func(text string) mount.State {
 		return mount.State{Exists: true, Mode: 0o644, Size: int64(len(text)), Data: []byte(text)}
@@ -89,7 +103,7 @@ func TestOutput(t *testing.T) {
 
 func tools(t *testing.T, ws string) *Tools {
 	t.Helper()
-	ts, err := New(Options{Workspace: ws, CacheDir: filepath.Join(os.TempDir(), "atoll-sandboxed-test")})
+	ts, err := New(Options{Workspace: ws, CacheDir: compiled})
 	if errors.Is(err, toolset.ErrNotBuilt) {
 		if os.Getenv("CI") == "true" {
 			t.Fatal(err)
