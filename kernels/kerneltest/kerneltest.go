@@ -111,7 +111,7 @@ func fetch(t testing.TB, b kernels.Backend, buf kernels.Buffer) []float32 {
 	return x
 }
 
-// both runs an operation on the backend under test and on the reference. make
+// both runs an operation on the backend under test and on the reference. do
 // prepares it from the same inputs and returns the buffer of the result.
 func (s *suite) both(t *testing.T, do func(b kernels.Backend) kernels.Buffer) (got, want []float32) {
 	t.Helper()

@@ -17,11 +17,6 @@ func (f Format) GroupLen() int {
 	return 0
 }
 
-// HasMin reports whether the groups of the format have an offset beside the scale.
-func (f Format) HasMin() bool {
-	return f == Q4_1 || f == Q5_1 || f == Q4_K || f == Q5_K
-}
-
 // Unpack splits blocks of a block format into integer codes and, for each group of
 // GroupLen values, a scale and an offset: value = scale*code + offset. Offsets are
 // 0 where the format has none. src holds whole blocks; codes takes one byte for each

@@ -1,7 +1,6 @@
 package ref
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"atoll/kernels"
@@ -164,7 +163,7 @@ func (b *Backend) matMulFloat(dst buffer, w *weight, x buffer, n int, add bool) 
 		}
 		row := mem[worker]
 		for r := chunk * rowChunk; r < min((chunk+1)*rowChunk, rows); r++ {
-			widen(w.Format, row, w.Data[r*rowBytes:(r+1)*rowBytes])
+			quant.Dequantize(w.Format, row, w.Data[r*rowBytes:(r+1)*rowBytes])
 			for t := range n {
 				if b.stopped() {
 					return
@@ -173,16 +172,6 @@ func (b *Backend) matMulFloat(dst buffer, w *weight, x buffer, n int, add bool) 
 			}
 		}
 	})
-}
-
-func widen(f quant.Format, dst []float32, src []byte) {
-	if f == quant.BF16 {
-		for i := range dst {
-			dst[i] = quant.BF16ToF32(binary.LittleEndian.Uint16(src[2*i:]))
-		}
-		return
-	}
-	quant.Dequantize(f, dst, src)
 }
 
 func dotFloat(a, b []float32) float32 {

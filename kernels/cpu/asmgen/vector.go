@@ -6,12 +6,11 @@ type vector struct {
 	lanes int    // float32 values in a register
 	regs  int
 	r     func(int) string // register n
-	half  func(int) string // the lower half of register n
 }
 
 var (
-	vec512 = vector{"512", 16, 32, z, yy}
-	vec256 = vector{"256", 8, 16, y, x}
+	vec512 = vector{"512", 16, 32, z}
+	vec256 = vector{"256", 8, 16, y}
 )
 
 func (v vector) bytes() int { return 4 * v.lanes }
