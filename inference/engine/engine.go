@@ -173,7 +173,7 @@ func Open(ctx context.Context, opts Options) (_ *Engine, err error) {
 		return nil, err
 	}
 	if n := e.tok.Len(); n > d.Hyper.Vocab {
-		return nil, &gguf.Error{Path: f.Path(), Key: "key tokenizer.ggml.tokens", Reason: fmt.Sprintf("%d tokens for an embedding of %d rows", n, d.Hyper.Vocab)}
+		return nil, f.KeyError("tokenizer.ggml.tokens", "%d tokens for an embedding of %d rows", n, d.Hyper.Vocab)
 	}
 	e.format, e.noChat = ChatFormat(f, e.tok)
 	if e.backend, err = auto.Open(auto.Options{Threads: opts.Threads, Tier: opts.Tier}); err != nil {

@@ -48,11 +48,13 @@ func clean(s string, limit int) string {
 // maxShown is how much of a key or a tensor name a message shows.
 const maxShown = 100
 
-func (f *File) keyErr(key, format string, args ...any) error {
+// KeyError returns an error about a metadata key, also for checks beyond this package.
+func (f *File) KeyError(key, format string, args ...any) error {
 	return &Error{Path: f.path, Key: "key " + clean(key, maxShown), Reason: fmt.Sprintf(format, args...)}
 }
 
-func (f *File) tensorErr(name, format string, args ...any) error {
+// TensorError returns an error about a tensor, also for checks beyond this package.
+func (f *File) TensorError(name, format string, args ...any) error {
 	return &Error{Path: f.path, Key: "tensor " + clean(name, maxShown), Reason: fmt.Sprintf(format, args...)}
 }
 

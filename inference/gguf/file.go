@@ -205,13 +205,13 @@ func (f *File) parseKVs(r *reader, n uint64) error {
 		}
 		kv := KV{Key: string(name), Type: Type(t), Count: 1}
 		if !kv.Type.known() {
-			return f.keyErr(kv.Key, "value type %d is unknown", t)
+			return f.KeyError(kv.Key, "value type %d is unknown", t)
 		}
 		if err := f.parseValue(r, &kv); err != nil {
 			return err
 		}
 		if _, dup := f.kvIndex[kv.Key]; dup {
-			return f.keyErr(kv.Key, "stands twice in the file")
+			return f.KeyError(kv.Key, "stands twice in the file")
 		}
 		f.kvIndex[kv.Key] = len(f.kvs)
 		f.kvs = append(f.kvs, kv)
@@ -235,17 +235,17 @@ func (f *File) parseValue(r *reader, kv *KV) error {
 		}
 		kv.Elem = Type(et)
 		if kv.Elem == Array {
-			return f.keyErr(kv.Key, "arrays of arrays are not supported")
+			return f.KeyError(kv.Key, "arrays of arrays are not supported")
 		}
 		if !kv.Elem.known() {
-			return f.keyErr(kv.Key, "array of unknown value type %d", et)
+			return f.KeyError(kv.Key, "array of unknown value type %d", et)
 		}
 		least := max(typeBytes[kv.Elem], 1)
 		if kv.Elem == String {
 			least = 8
 		}
 		if n > uint64(r.left()/least) {
-			return f.keyErr(kv.Key, "file too short for its header: it claims an array of %d values, and %d bytes follow", n, r.left())
+			return f.KeyError(kv.Key, "file too short for its header: it claims an array of %d values, and %d bytes follow", n, r.left())
 		}
 		kv.Count = int(n)
 		start = r.off
@@ -263,7 +263,7 @@ func (f *File) parseValue(r *reader, kv *KV) error {
 			return f.cut(r)
 		}
 		if kv.Type == Bool && r.data[start] > 1 {
-			return f.keyErr(kv.Key, "a bool holds %d", r.data[start])
+			return f.KeyError(kv.Key, "a bool holds %d", r.data[start])
 		}
 	}
 	kv.raw = r.data[start:r.off:r.off]
@@ -274,7 +274,7 @@ func (f *File) shortString(key string, r *reader, st status) error {
 	if st == short {
 		return f.cut(r)
 	}
-	return f.keyErr(key, "file too short for its header: it claims a string of %d bytes, and %d bytes follow", r.claim, r.left())
+	return f.KeyError(key, "file too short for its header: it claims a string of %d bytes, and %d bytes follow", r.claim, r.left())
 }
 
 func (f *File) parseAlignment() error {
@@ -288,7 +288,7 @@ func (f *File) parseAlignment() error {
 	}
 	v, _ := kv.uint()
 	if bits.OnesCount64(v) != 1 || v > maxAlign {
-		return f.keyErr(kv.Key, "alignment must be a power of two of at most %d, is %d", maxAlign, v)
+		return f.KeyError(kv.Key, "alignment must be a power of two of at most %d, is %d", maxAlign, v)
 	}
 	f.align = v
 	return nil

@@ -35,7 +35,6 @@ func FuzzParse(f *testing.F) {
 			_, _ = m.Bool(kv.Key)
 			_, _ = m.String(kv.Key)
 			_, _ = m.Ints(kv.Key)
-			_, _ = m.Floats(kv.Key)
 			if list, err := m.Strings(kv.Key); err == nil {
 				seq, n, err := m.EachString(kv.Key)
 				if err != nil || n != len(list) {

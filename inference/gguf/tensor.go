@@ -42,7 +42,7 @@ func (t Tensor) FormatName() string { return formatName(t.Format) }
 // is an error if the format is not one that atoll reads.
 func (t Tensor) Data() ([]byte, error) {
 	if !t.Format.Known() {
-		return nil, t.file.tensorErr(t.Name, "format %s is not supported: use a model file of F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K", formatName(t.Format))
+		return nil, t.file.TensorError(t.Name, "format %s is not supported: use a model file of F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K", formatName(t.Format))
 	}
 	if t.file.data == nil {
 		panic("BUG: tensor data after gguf.File.Close")
@@ -85,7 +85,7 @@ func (f *File) parseTensors(r *reader, n uint64) error {
 			return err
 		}
 		if _, dup := f.tensorIndex[t.Name]; dup {
-			return f.tensorErr(t.Name, "stands twice in the file")
+			return f.TensorError(t.Name, "stands twice in the file")
 		}
 		f.tensorIndex[t.Name] = len(f.tensors)
 		f.tensors = append(f.tensors, t)
@@ -112,7 +112,7 @@ func (f *File) parseTensor(r *reader) (t Tensor, err error) {
 	}
 	t = Tensor{Name: string(name), file: f}
 	if nd == 0 || nd > maxDims {
-		return t, f.tensorErr(t.Name, "has %d dimensions, must have 1 to %d", nd, maxDims)
+		return t, f.TensorError(t.Name, "has %d dimensions, must have 1 to %d", nd, maxDims)
 	}
 	t.Dims = make([]uint64, nd)
 	count := uint64(1)
@@ -122,14 +122,14 @@ func (f *File) parseTensor(r *reader) (t Tensor, err error) {
 			return t, f.cut(r)
 		}
 		if d == 0 {
-			return t, f.tensorErr(t.Name, "size %d of its dimensions is 0, must be positive", i)
+			return t, f.TensorError(t.Name, "size %d of its dimensions is 0, must be positive", i)
 		}
 		if d > math.MaxInt64 {
-			return t, f.tensorErr(t.Name, "size %d of its dimensions is %d, must be positive", i, int64(d))
+			return t, f.TensorError(t.Name, "size %d of its dimensions is %d, must be positive", i, int64(d))
 		}
 		hi, lo := bits.Mul64(count, d)
 		if hi != 0 || lo > math.MaxInt64 {
-			return t, f.tensorErr(t.Name, "dimensions multiply to more than 2^63 values")
+			return t, f.TensorError(t.Name, "dimensions multiply to more than 2^63 values")
 		}
 		t.Dims[i], count = d, lo
 	}
@@ -144,11 +144,11 @@ func (f *File) parseTensor(r *reader) (t Tensor, err error) {
 	}
 	blockLen := uint64(t.Format.BlockLen())
 	if t.Dims[0]%blockLen != 0 {
-		return t, f.tensorErr(t.Name, "rows of %d values are not whole blocks of %d (format %s)", t.Dims[0], blockLen, t.Format)
+		return t, f.TensorError(t.Name, "rows of %d values are not whole blocks of %d (format %s)", t.Dims[0], blockLen, t.Format)
 	}
 	hi, size := bits.Mul64(count/blockLen, uint64(t.Format.BlockBytes()))
 	if hi != 0 || size > math.MaxInt64 {
-		return t, f.tensorErr(t.Name, "dimensions multiply to more than 2^63 bytes")
+		return t, f.TensorError(t.Name, "dimensions multiply to more than 2^63 bytes")
 	}
 	t.Size = size
 	return t, nil
@@ -158,7 +158,7 @@ func (f *File) parseTensor(r *reader) (t Tensor, err error) {
 // share bytes.
 func (f *File) place(t *Tensor) error {
 	if t.Offset%f.align != 0 {
-		return f.tensorErr(t.Name, "offset %d is not a multiple of the alignment %d", t.Offset, f.align)
+		return f.TensorError(t.Name, "offset %d is not a multiple of the alignment %d", t.Offset, f.align)
 	}
 	have := uint64(0)
 	if size := uint64(len(f.data)); size > f.dataStart {
@@ -169,7 +169,7 @@ func (f *File) place(t *Tensor) error {
 		if t.Offset < have {
 			present = have - t.Offset
 		}
-		return f.tensorErr(t.Name, "file is truncated: the tensor needs %d bytes at offset %d of the tensor data, %d are present; fetch the file again", t.Size, t.Offset, present)
+		return f.TensorError(t.Name, "file is truncated: the tensor needs %d bytes at offset %d of the tensor data, %d are present; fetch the file again", t.Size, t.Offset, present)
 	}
 	t.Offset += f.dataStart
 	return nil

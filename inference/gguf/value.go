@@ -197,7 +197,7 @@ func (f *File) need(key string) (*KV, error) {
 }
 
 func (f *File) wrongType(kv *KV, want string) error {
-	return f.keyErr(kv.Key, "stored as %s, must be %s", kv.stored(), want)
+	return f.KeyError(kv.Key, "stored as %s, must be %s", kv.stored(), want)
 }
 
 // Uint returns an unsigned integer of any width. A missing key is an error that
@@ -232,14 +232,6 @@ func (f *File) Float(key string) (float64, error) {
 		return 0, f.wrongType(kv, "f32 or f64")
 	}
 	return float64At(kv.Type, kv.raw, 0), nil
-}
-
-// FloatOr is Float with a value for a missing key.
-func (f *File) FloatOr(key string, missing float64) (float64, error) {
-	if !f.Has(key) {
-		return missing, nil
-	}
-	return f.Float(key)
 }
 
 // Bool returns a boolean. Errors as for [File.Uint].
@@ -335,39 +327,17 @@ func (f *File) EachString(key string) (seq iter.Seq2[int, []byte], count int, er
 // Ints returns an array of integers of any width and sign. A value over the range
 // of int64 is an error. Errors else as for [File.Uint].
 func (f *File) Ints(key string) ([]int64, error) {
-	return ints[int64](f, key, math.MinInt64, math.MaxInt64)
-}
-
-// Int32s is [File.Ints] for values that fit into 32 bits.
-func (f *File) Int32s(key string) ([]int32, error) {
-	return ints[int32](f, key, math.MinInt32, math.MaxInt32)
-}
-
-func ints[T int32 | int64](f *File, key string, least, most int64) ([]T, error) {
 	kv, err := f.array(key, "an array of integers", func(t Type) bool { return t.signed() || t.unsigned() })
 	if err != nil {
 		return nil, err
 	}
-	list := make([]T, kv.Count)
+	list := make([]int64, kv.Count)
 	for i := range list {
 		v, ok := int64At(kv.Elem, kv.raw, i)
-		if !ok || v < least || v > most {
-			return nil, f.keyErr(key, "element %d is out of range", i)
+		if !ok {
+			return nil, f.KeyError(key, "element %d is out of range", i)
 		}
-		list[i] = T(v)
-	}
-	return list, nil
-}
-
-// Floats returns an array of floats of either width. Errors as for [File.Uint].
-func (f *File) Floats(key string) ([]float32, error) {
-	kv, err := f.array(key, "an array of f32 or f64", Type.float)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]float32, kv.Count)
-	for i := range list {
-		list[i] = float32(float64At(kv.Elem, kv.raw, i))
+		list[i] = v
 	}
 	return list, nil
 }

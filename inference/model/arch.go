@@ -14,7 +14,8 @@ type architecture struct {
 	tensors []entry
 }
 
-// architectures lists what is supported. README.md says how to add one.
+// architectures lists what is supported. A new one is a file like llama.go, with its
+// hyper-parameters and its table of tensors, and an entry here.
 func architectures() []architecture {
 	return []architecture{llama(), qwen2()}
 }
@@ -34,16 +35,16 @@ func find(f *gguf.File) (architecture, error) {
 	if kind, err := f.StringOr("general.type", "model"); err != nil {
 		return architecture{}, err
 	} else if kind != "model" {
-		return architecture{}, keyError(f, "general.type", "%q is not a model that answers on its own; give the file of the model itself", kind)
+		return architecture{}, f.KeyError("general.type", "%q is not a model that answers on its own; give the file of the model itself", kind)
 	}
 	if n, err := f.UintOr("split.count", 1); err != nil {
 		return architecture{}, err
 	} else if n > 1 {
-		return architecture{}, keyError(f, "split.count", "the model is split over %d files; merge them into one first (llama-gguf-split --merge)", n)
+		return architecture{}, f.KeyError("split.count", "the model is split over %d files; merge them into one first (llama-gguf-split --merge)", n)
 	}
 	name, err := f.String(key)
 	if errors.Is(err, gguf.ErrMissing) {
-		return architecture{}, keyError(f, key, "missing; the file does not hold a model")
+		return architecture{}, f.KeyError(key, "missing; the file does not hold a model")
 	}
 	if err != nil {
 		return architecture{}, err
@@ -53,5 +54,5 @@ func find(f *gguf.File) (architecture, error) {
 			return a, nil
 		}
 	}
-	return architecture{}, keyError(f, key, "architecture %q is not supported; supported: %s", printable(name), strings.Join(Architectures(), ", "))
+	return architecture{}, f.KeyError(key, "architecture %.100q is not supported; supported: %s", name, strings.Join(Architectures(), ", "))
 }

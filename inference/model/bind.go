@@ -45,7 +45,7 @@ func (d *Description) bind(table []entry) error {
 	if d.Hyper.Vocab == 0 { // no key: the embedding says
 		if t, ok := d.file.Tensor("token_embd.weight"); ok && len(t.Dims) == 2 {
 			if t.Dims[1] > maxContext {
-				return d.tensorError(t.Name, fmt.Sprintf("%d rows are more than %d", t.Dims[1], maxContext))
+				return d.file.TensorError(t.Name, "%d rows are more than %d", t.Dims[1], maxContext)
 			}
 			d.Hyper.Vocab = int(t.Dims[1])
 		}
@@ -57,7 +57,7 @@ func (d *Description) bind(table []entry) error {
 			if e.optional {
 				return nil
 			}
-			return d.tensorError(name, fmt.Sprintf("missing; %s needs it: the file is incomplete or was written for something else", d.Hyper.Arch))
+			return d.file.TensorError(name, "missing; %s needs it: the file is incomplete or was written for something else", d.Hyper.Arch)
 		}
 		used[name] = true
 		if e.place == ignored {
@@ -92,7 +92,7 @@ func (d *Description) bind(table []entry) error {
 	}
 	for _, t := range d.file.Tensors() {
 		if !used[t.Name] {
-			return d.tensorError(t.Name, fmt.Sprintf("not part of a %s model of %d layers; it may need a feature that this version lacks", d.Hyper.Arch, d.Hyper.Layers))
+			return d.file.TensorError(t.Name, "not part of a %s model of %d layers; it may need a feature that this version lacks", d.Hyper.Arch, d.Hyper.Layers)
 		}
 	}
 	return nil
@@ -107,19 +107,16 @@ func (d *Description) check(e entry, t gguf.Tensor) error {
 	}
 	switch {
 	case !fits:
-		return d.tensorError(t.Name, fmt.Sprintf("shape %v, want %s", t.Dims, want))
+		return d.file.TensorError(t.Name, "shape %v, want %s", t.Dims, want)
 	case !t.Format.Known():
-		return d.tensorError(t.Name, fmt.Sprintf("format %s is not supported; use a file in F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K", t.FormatName()))
+		_, err := t.Data()
+		return err
 	case cols%t.Format.BlockLen() != 0:
-		return d.tensorError(t.Name, fmt.Sprintf("rows of %d values do not divide into %v blocks of %d", cols, t.Format, t.Format.BlockLen()))
+		return d.file.TensorError(t.Name, "rows of %d values do not divide into %v blocks of %d", cols, t.Format, t.Format.BlockLen())
 	case e.vector() && t.Format != quant.F32 && t.Format != quant.F16 && t.Format != quant.BF16:
-		return d.tensorError(t.Name, fmt.Sprintf("format %v for a vector, want F32, F16 or BF16", t.Format))
+		return d.file.TensorError(t.Name, "format %v for a vector, want F32, F16 or BF16", t.Format)
 	}
 	return nil
-}
-
-func (d *Description) tensorError(name, reason string) error {
-	return &gguf.Error{Path: d.file.Path(), Key: "tensor " + printable(name), Reason: reason}
 }
 
 // KVBytes returns the size of a key/value cache of n positions.

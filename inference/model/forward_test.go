@@ -5,12 +5,16 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"atoll/inference/gguf"
 	"atoll/inference/kvcache"
 	"atoll/inference/tinymodel"
+	"atoll/kernels"
 	"atoll/kernels/quant"
 	"atoll/kernels/ref"
 )
@@ -287,5 +291,61 @@ func TestScratchIsReused(t *testing.T) {
 	}
 	if &before.hostOut[0] != &m.state.hostOut[0] || &before.hostX[0] != &m.state.hostX[0] || before.rows != m.state.rows {
 		t.Error("scratch memory was replaced")
+	}
+}
+
+// stopping is a backend whose first product cancels the evaluation and waits until the
+// flag that stops operations is set.
+type stopping struct {
+	kernels.Backend
+	t       *testing.T
+	cancel  context.CancelFunc
+	stop    *atomic.Bool
+	matmuls int
+}
+
+func (b *stopping) SetStop(stop *atomic.Bool) {
+	b.stop = stop
+	b.Backend.SetStop(stop)
+}
+
+func (b *stopping) MatMul(dst []kernels.Buffer, w []kernels.Weight, x kernels.Buffer, n int, add bool) {
+	if b.matmuls++; b.matmuls == 1 {
+		b.cancel()
+		for deadline := time.Now().Add(30 * time.Second); b.stop == nil || !b.stop.Load(); runtime.Gosched() {
+			if time.Now().After(deadline) {
+				b.t.Error("the end of the context does not set the stop flag")
+				return
+			}
+		}
+	}
+	b.Backend.MatMul(dst, w, x, n, add)
+}
+
+// TestStopFlag: the end of the context stops the operation that runs, no further layer
+// is begun, and nothing is committed.
+func TestStopFlag(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &stopping{Backend: ref.New(ref.Options{Threads: 1}), t: t, cancel: cancel}
+	m, err := Load(context.Background(), file(t, tinymodel.Options{Layers: 5}, nil), b, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := m.NewCache(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.NewSequence()
+	if err := m.Forward(ctx, s, randomTokens(10, 100), Want{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if b.matmuls > 4 {
+		t.Errorf("%d products, want those of the first layer", b.matmuls)
+	}
+	if s.Len() != 0 || c.FreePages() != 4 {
+		t.Errorf("%d tokens committed, %d of 4 pages free", s.Len(), c.FreePages())
+	}
+	if b.stop != nil {
+		t.Error("the flag was not taken away")
 	}
 }

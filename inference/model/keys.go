@@ -2,10 +2,8 @@ package model
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"atoll/inference/gguf"
@@ -28,7 +26,7 @@ func newKeys(f *gguf.File, arch string) *keys {
 // fail keeps the error about a key of the architecture if it is the first one.
 func (k *keys) fail(name, format string, args ...any) {
 	if k.err == nil {
-		k.err = keyError(k.file, k.arch+"."+name, format, args...)
+		k.err = k.file.KeyError(k.arch+"."+name, format, args...)
 	}
 }
 
@@ -112,25 +110,8 @@ func (k *keys) rest(known []string) {
 	for _, kv := range k.file.KVs() {
 		name, ok := strings.CutPrefix(kv.Key, k.arch+".")
 		if ok && !k.seen[name] && !slices.Contains(known, name) {
-			k.fail(printable(name), "not understood; the model may use a feature that this version lacks")
+			k.fail(name, "not understood; the model may use a feature that this version lacks")
 			return
 		}
 	}
-}
-
-// keyError is an error about the key name of f.
-func keyError(f *gguf.File, name, format string, args ...any) error {
-	return &gguf.Error{Path: f.Path(), Key: "key " + name, Reason: fmt.Sprintf(format, args...)}
-}
-
-// printable makes a name out of a file fit for one line of a message.
-func printable(s string) string {
-	const limit = 100
-	if len(s) > limit {
-		s = s[:limit] + "..."
-	}
-	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
-		return strconv.Quote(s)
-	}
-	return s
 }

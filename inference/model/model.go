@@ -86,7 +86,7 @@ func (d *Description) Load(ctx context.Context, b kernels.Backend, opts Options)
 		w.ropeDiv = l.vector(t)
 		for i, v := range w.ropeDiv {
 			if !(v > 0) && l.err == nil {
-				l.err = d.tensorError(t.Name, fmt.Sprintf("frequency factor %d is %v, want a positive number", i, v))
+				l.err = d.file.TensorError(t.Name, "frequency factor %d is %v, want a positive number", i, v)
 			}
 		}
 	}

@@ -77,13 +77,13 @@ func (m *merges) add(left, right int32, val uint64) {
 	m.keys[i], m.vals[i] = key, val
 }
 
-func (t *Tokenizer) readMerges(f *gguf.File, bad func(key, format string, args ...any) error) error {
+func (t *Tokenizer) readMerges(f *gguf.File) error {
 	seq, count, err := f.EachString(keyMerges)
 	if err != nil {
 		return err
 	}
 	if count > 4*maxTokens {
-		return bad(keyMerges, "%d merges, at most %d are supported", count, 4*maxTokens)
+		return f.KeyError(keyMerges, "%d merges, at most %d are supported", count, 4*maxTokens)
 	}
 	m := &t.bpe
 	size := 1 << bits.Len(uint(count+count/2+1))
@@ -114,7 +114,7 @@ func (t *Tokenizer) readMerges(f *gguf.File, bad func(key, format string, args .
 			at = bytes.IndexByte(rule[1:], ' ') + 1
 		}
 		if at <= 0 || at == len(rule)-1 {
-			return bad(keyMerges, "merge %d is not two parts: %.40q", rank, rule)
+			return f.KeyError(keyMerges, "merge %d is not two parts: %.40q", rank, rule)
 		}
 		whole = append(append(whole[:0], rule[:at]...), rule[at+1:]...)
 		m.add(symbol(rule[:at]), symbol(rule[at+1:]), uint64(rank)<<32|uint64(uint32(symbol(whole))))

@@ -20,7 +20,7 @@ var endTexts = []string{
 
 const turnTexts = 10
 
-func (t *Tokenizer) readSpecials(f *gguf.File, addBOS bool, bad func(key, format string, args ...any) error) (err error) {
+func (t *Tokenizer) readSpecials(f *gguf.File, addBOS bool) (err error) {
 	t.eog = map[int32]bool{}
 	id := func(key string) int32 {
 		if err != nil || !f.Has(key) {
@@ -31,7 +31,7 @@ func (t *Tokenizer) readSpecials(f *gguf.File, addBOS bool, bad func(key, format
 			return None
 		}
 		if v >= uint64(len(t.texts)) {
-			err = bad(key, "token %d is not in the vocabulary of %d", v, len(t.texts))
+			err = f.KeyError(key, "token %d is not in the vocabulary of %d", v, len(t.texts))
 			return None
 		}
 		return int32(v)
@@ -48,10 +48,10 @@ func (t *Tokenizer) readSpecials(f *gguf.File, addBOS bool, bad func(key, format
 		return err
 	}
 	if t.addBOS && t.bos == None {
-		return bad(keyBOS, "missing from the file, and texts of this vocabulary begin with it")
+		return f.KeyError(keyBOS, "missing from the file, and texts of this vocabulary begin with it")
 	}
 	if t.addEOS && t.eos == None {
-		return bad(keyEOS, "missing from the file, and texts of this vocabulary end with it")
+		return f.KeyError(keyEOS, "missing from the file, and texts of this vocabulary end with it")
 	}
 	for _, id := range []int32{t.eos, t.eot, eom} {
 		if id != None {

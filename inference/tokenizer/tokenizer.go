@@ -11,7 +11,6 @@
 package tokenizer
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -53,7 +52,7 @@ type Tokenizer struct {
 	eog            map[int32]bool
 }
 
-// keys of the vocabulary, less their prefix "tokenizer.ggml.".
+// The keys of the vocabulary.
 const (
 	keyModel  = "tokenizer.ggml.model"
 	keyPre    = "tokenizer.ggml.pre"
@@ -71,15 +70,12 @@ const (
 // New reads the vocabulary of a model file. The file is not needed afterwards.
 // Every error is a [gguf.Error].
 func New(f *gguf.File) (*Tokenizer, error) {
-	bad := func(key, format string, args ...any) error {
-		return &gguf.Error{Path: f.Path(), Key: "key " + key, Reason: fmt.Sprintf(format, args...)}
-	}
 	model, err := f.String(keyModel)
 	if err != nil {
 		return nil, err
 	}
 	if model != "gpt2" {
-		return nil, bad(keyModel, "tokenizer model %.40q is not supported: byte-level BPE (gpt2) is", model)
+		return nil, f.KeyError(keyModel, "tokenizer model %.40q is not supported: byte-level BPE (gpt2) is", model)
 	}
 	pre, err := f.String(keyPre)
 	if err != nil {
@@ -87,19 +83,19 @@ func New(f *gguf.File) (*Tokenizer, error) {
 	}
 	rule, ok := pretokenizers[pre]
 	if !ok {
-		return nil, bad(keyPre, "pre-tokenizer %.40q is not supported: %s are", pre, strings.Join(Pretokenizers(), ", "))
+		return nil, f.KeyError(keyPre, "pre-tokenizer %.40q is not supported: %s are", pre, strings.Join(Pretokenizers(), ", "))
 	}
 	t := &Tokenizer{pre: pre, split: rule.split, wholeWord: rule.wholeWord}
 	if t.texts, err = f.Strings(keyTokens); err != nil {
 		return nil, err
 	}
 	if len(t.texts) == 0 {
-		return nil, bad(keyTokens, "the vocabulary is empty")
+		return nil, f.KeyError(keyTokens, "the vocabulary is empty")
 	}
 	if len(t.texts) > maxTokens {
-		return nil, bad(keyTokens, "%d tokens, at most %d are supported", len(t.texts), maxTokens)
+		return nil, f.KeyError(keyTokens, "%d tokens, at most %d are supported", len(t.texts), maxTokens)
 	}
-	if err := t.readKinds(f, bad); err != nil {
+	if err := t.readKinds(f); err != nil {
 		return nil, err
 	}
 	t.ids = make(map[string]int32, len(t.texts))
@@ -108,16 +104,16 @@ func New(f *gguf.File) (*Tokenizer, error) {
 			continue // cannot come from text
 		}
 		if first, dup := t.ids[text]; dup {
-			return nil, bad(keyTokens, "tokens %d and %d are the same: %.40q", first, id, text)
+			return nil, f.KeyError(keyTokens, "tokens %d and %d are the same: %.40q", first, id, text)
 		}
 		t.ids[text] = int32(id)
 		t.maxText = max(t.maxText, len(text))
 	}
 	t.makePieces()
-	if err := t.readMerges(f, bad); err != nil {
+	if err := t.readMerges(f); err != nil {
 		return nil, err
 	}
-	if err := t.readSpecials(f, rule.addBOS, bad); err != nil {
+	if err := t.readSpecials(f, rule.addBOS); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -126,7 +122,7 @@ func New(f *gguf.File) (*Tokenizer, error) {
 // maxTokens bounds the number of tokens: the largest vocabularies have 262,144.
 const maxTokens = 1 << 24
 
-func (t *Tokenizer) readKinds(f *gguf.File, bad func(key, format string, args ...any) error) error {
+func (t *Tokenizer) readKinds(f *gguf.File) error {
 	t.kinds = make([]uint8, len(t.texts))
 	for i := range t.kinds {
 		t.kinds[i] = kindNormal
@@ -139,11 +135,11 @@ func (t *Tokenizer) readKinds(f *gguf.File, bad func(key, format string, args ..
 		return err
 	}
 	if len(types) != len(t.texts) {
-		return bad(keyTypes, "%d types for %d tokens", len(types), len(t.texts))
+		return f.KeyError(keyTypes, "%d types for %d tokens", len(types), len(t.texts))
 	}
 	for id, k := range types {
 		if k < 0 || k > kindByte {
-			return bad(keyTypes, "token %d has the unknown type %d", id, k)
+			return f.KeyError(keyTypes, "token %d has the unknown type %d", id, k)
 		}
 		t.kinds[id] = uint8(k)
 	}
