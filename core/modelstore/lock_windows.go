@@ -1,51 +1,19 @@
 package modelstore
 
 import (
-	"context"
 	"errors"
 	"os"
-	"time"
 
 	"golang.org/x/sys/windows"
 )
 
-const lockPoll = 200 * time.Millisecond
-
-// lockFile takes the lock of that name and returns what releases it. waiting is
-// called once if somebody else holds it.
-func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
+// tryLock takes the lock of f, which closing it gives back, unless somebody
+// else holds it.
+func tryLock(f *os.File) (taken bool, err error) {
+	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	err = windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &windows.Overlapped{})
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return false, nil
 	}
-	for first := true; ; first = false {
-		err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{})
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-			f.Close()
-			return nil, err
-		}
-		if first {
-			waiting()
-		}
-		if err := wait(ctx, lockPoll); err != nil {
-			f.Close()
-			return nil, err
-		}
-	}
-}
-
-// freeSpace is how many bytes the user may still write below dir.
-func freeSpace(dir string) (int64, error) {
-	p, err := windows.UTF16PtrFromString(dir)
-	if err != nil {
-		return 0, err
-	}
-	var free uint64
-	if err := windows.GetDiskFreeSpaceEx(p, &free, nil, nil); err != nil {
-		return 0, err
-	}
-	return int64(free), nil
+	return err == nil, err
 }
