@@ -29,8 +29,9 @@ func TestPromptBudget(t *testing.T) {
 	defer m.Close()
 	p := newPlace(t, nil).script(`{}`)
 	reg, err := (&toolbox{opts: toolOptions(p.opts, p.opts.Workspace)}).registry("")
+	skipWithoutTools(t, err)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	req := &llm.Request{System: prompt.Build(prompt.Options{OS: "linux", CanWrite: true})}
 	for _, sp := range reg.Specs(permission.WorkspaceWrite) {
