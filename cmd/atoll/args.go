@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"atoll/core/spelling"
 )
 
 // arrange rewrites an argument list so that urfave/cli reads all of it: the
@@ -173,36 +175,11 @@ func takesValue(f cli.Flag) bool {
 	return ok && d.TakesValue()
 }
 
-// closest returns the command whose name is at most two edits away, if any.
+// closest returns the command that a word may stand for, "" if there is none.
 func closest(commands []*cli.Command, word string) string {
-	best, at := "", 3
-	for _, c := range commands {
-		if d := editDistance(c.Name, word); d < at && d < len(c.Name) {
-			best, at = c.Name, d
-		}
+	names := make([]string, len(commands))
+	for i, c := range commands {
+		names[i] = c.Name
 	}
-	return best
-}
-
-// editDistance is the Levenshtein distance of two short words.
-func editDistance(a, b string) int {
-	if len(b) > 64 {
-		return len(b)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			diagonal, row[j] = row[j], min(row[j]+1, row[j-1]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
+	return spelling.Closest(word, names)
 }

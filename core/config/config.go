@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+
+	"atoll/core/spelling"
 )
 
 // MaxSize bounds a settings file in bytes.
@@ -133,40 +137,10 @@ func (p *parser) count(to *int) func(value) error {
 	}
 }
 
-// suggest returns the known key that is most like a wrong one, or all of them.
+// suggest names the known key that a wrong one may stand for, if there is one.
 func suggest(key string, known map[string]func(value) error) string {
-	best, at := "", 3
-	for k := range known {
-		if d := distance(key, k); d < at || d == at && k < best {
-			best, at = k, d
-		}
+	if best := spelling.Closest(key, slices.Collect(maps.Keys(known))); best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// distance is the number of single-character edits from a to b.
-func distance(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diag
-			if a[i] != b[j] {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return ""
 }

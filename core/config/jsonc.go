@@ -27,7 +27,6 @@ type value struct {
 	at      int // byte offset
 	kind    kind
 	text    string // of a string, or a number as it is written
-	yes     bool
 	items   []value
 	members []member
 }
@@ -151,7 +150,7 @@ func (p *parser) value(depth int) (value, error) {
 	}
 	switch word := p.word(); word {
 	case "true", "false":
-		v.kind, v.yes = isBoolean, word == "true"
+		v.kind = isBoolean
 	case "null":
 		v.kind = isNull
 	default:

@@ -27,7 +27,7 @@ var Imports = []Rule{
 	{"kernels", []string{"kernels/quant"}},
 	{"kernels/quant", nil},
 	{"kernels/ref", []string{"kernels", "kernels/quant"}},
-	{"kernels/cpu", []string{"kernels", "kernels/quant", "kernels/ref"}},
+	{"kernels/cpu", []string{"kernels", "kernels/quant"}},
 	{"kernels/cpu/asmgen", nil}, // writes the assembly; not part of the program
 	{"kernels/auto", []string{"kernels", "kernels/ref", "kernels/cpu"}},
 	{"kernels/kerneltest", []string{"kernels", "kernels/quant", "kernels/ref"}},
@@ -56,28 +56,29 @@ var Imports = []Rule{
 	// The agent.
 	{"core/message", nil},
 	{"core/permission", nil},
-	{"core/config", nil},
+	{"core/spelling", nil},
+	{"core/config", []string{"core/spelling"}},
 	{"core/store", nil},
 	{"core/store/storetest", []string{"core/store"}},
 	{"core/modelstore", nil},
 	{"core/event", []string{"core/message"}},
 	{"core/llm", []string{"core/message"}},
-	{"core/tool", []string{"core/message", "core/permission"}},
-	{"core/prompt", []string{"core/message"}},
+	{"core/tool", []string{"core/permission"}},
+	{"core/prompt", nil},
 	{"core/session", []string{"core/store", "core/message", "core/event"}},
 	// agent and service know the errors of the store (a full disk, a damaged session), not the store.
-	{"core/agent", []string{"core/llm", "core/tool", "core/session", "core/permission", "core/event", "core/prompt", "core/message", "core/store"}},
+	{"core/agent", []string{"core/llm", "core/tool", "core/session", "core/permission", "core/event", "core/message", "core/store"}},
 	{"core/llm/script", []string{"core/llm", "core/message"}},
 	{"core/service", []string{"core/agent", "core/session", "core/permission", "core/event", "core/message", "core/llm", "core/tool", "core/store"}},
 	// The three crossings between core and what lies below it.
 	{"core/llm/local", []string{"core/llm", "core/message", "inference/..."}},
-	{"core/tool/sandboxed", []string{"core/tool", "core/message", "core/permission", "sandbox", "sandbox/grant", "sandbox/mount", "sandbox/toolset", "sandbox/toolabi"}},
+	{"core/tool/sandboxed", []string{"core/tool", "core/permission", "sandbox", "sandbox/grant", "sandbox/mount", "sandbox/toolset", "sandbox/toolabi"}},
 	{"core/inspect", []string{"inference/...", "kernels/..."}},
 	// The composition root.
 	{"core/app", []string{"core/..."}},
 
 	// Front ends.
-	{"cmd/atoll", []string{"core/app", "core/inspect", "core/service", "core/event", "core/message", "core/modelstore", "core/permission", "core/config"}},
+	{"cmd/atoll", []string{"core/app", "core/inspect", "core/service", "core/event", "core/message", "core/modelstore", "core/permission", "core/config", "core/spelling"}},
 	{"cmd/internal/lint", nil},
 }
 
