@@ -1,8 +1,8 @@
 // Package agent runs turns: it shows the conversation to the model, runs the tools that the model calls, and goes on until the
 // model answers, something stops it, or a limit is reached.
 //
-// A turn is a machine of four phases (prepare, model, tools, finish), one file each. Everything that happens goes through the
-// session's journal; nobody else is told anything. A turn always ends with one TurnFinished event.
+// A turn is a machine of four phases: prepare, model, tools, finish. Everything that happens goes through the session's journal;
+// nobody else is told anything. A turn always ends with one TurnFinished event.
 package agent
 
 import (

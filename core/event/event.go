@@ -22,7 +22,7 @@ type Event struct {
 	Body Body
 }
 
-// Body is what happened. The set is sealed; tags in codec.go lists it.
+// Body is what happened. The set is sealed; tag in codec.go lists it.
 type Body interface{ body() }
 
 // SessionStarted is the first event of every session.

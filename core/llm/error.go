@@ -47,12 +47,3 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
-
-// Retryable reports whether the same request may succeed later.
-func (e *Error) Retryable() bool {
-	switch e.Kind {
-	case RateLimited, Overloaded, Network:
-		return true
-	}
-	return false
-}

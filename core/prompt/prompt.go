@@ -1,8 +1,8 @@
 // Package prompt assembles the system prompt: embedded texts, the environment, and the project's own instructions.
 //
-// The prompt depends on nothing that changes from turn to turn (no time, no list of files), nor on where the workspace lies: tools take relative paths,
-// and a small model that sees a long absolute path copies it wrong, so that a model's prefix cache
-// holds for the whole session.
+// The prompt depends on nothing that changes from turn to turn (no time, no list of files), so that a model's prefix cache holds
+// for the whole session. Nor does it depend on where the workspace lies: tools take relative paths, and a small model that sees a
+// long absolute path copies it wrong.
 package prompt
 
 import (
