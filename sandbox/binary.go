@@ -36,11 +36,10 @@ type importRef struct{ module, name, kind string }
 // moduleInfo is what the bounded check learns about a module.
 type moduleInfo struct {
 	imports []importRef
-	// memoryMin and memoryMax are in pages; hasMemory says that the module defines a memory.
-	memoryMin, memoryMax uint32
-	hasMemory            bool
-	// start says that a function runs at instantiation; command that the function _start is exported.
-	start, command bool
+	// memoryMin is in pages.
+	memoryMin uint32
+	// command says that the function _start is exported.
+	command bool
 }
 
 // Section ids of the binary format, in the order they must come (WebAssembly core specification 2.0, section 5.5).
@@ -170,7 +169,6 @@ func (c *checker) section(id byte, body []byte) error {
 			}
 		}
 	case secStart:
-		c.info.start = true
 		r.u32()
 	case secElement:
 		for range r.vector(2, c.caps.elements) {
@@ -256,7 +254,7 @@ func (c *checker) tableSection(r *reader) []byte {
 
 func (c *checker) memorySection(r *reader) {
 	for range r.vector(2, 1) {
-		lo, hi, shared := r.limits()
+		lo, _, shared := r.limits()
 		if shared {
 			r.fail("shared memory is not supported")
 			return
@@ -265,8 +263,7 @@ func (c *checker) memorySection(r *reader) {
 			r.fail("memory of %d pages", lo)
 			return
 		}
-		c.info.hasMemory = true
-		c.info.memoryMin, c.info.memoryMax = lo, uint32(min(hi, 65536))
+		c.info.memoryMin = lo
 	}
 }
 
@@ -300,143 +297,6 @@ func (c *checker) element(r *reader) {
 		if r.err != nil {
 			return
 		}
-	}
-}
-
-// data reads the data segments. On the way it joins neighbours: the Go linker leaves out short runs of zeros and so
-// makes ten thousand small segments, each of which costs the engine time whenever a module is instantiated.
-func (c *checker) data(r *reader) []byte {
-	n := r.vector(2, c.caps.datas)
-	c.datas = n
-	join := joiner{may: c.dataCount < 0}
-	for range n {
-		at := r.at
-		var offset int64 = -1
-		switch flags := r.u32(); flags {
-		case 0:
-			expr := r.at
-			r.constExpr()
-			if r.err == nil {
-				offset = constI32(r.b[expr:r.at])
-			}
-		case 1:
-		case 2:
-			r.u32()
-			r.constExpr()
-		default:
-			r.fail("data segment of form %d", flags)
-		}
-		content := r.take(int64(r.u32()))
-		if r.err != nil {
-			return nil
-		}
-		join.add(offset, content, r.b[at:r.at])
-	}
-	return join.section()
-}
-
-// joiner collects data segments. Segments may be joined when no instruction can name them, which is so in a module
-// without a count of data segments, and when each starts behind the one before: memory starts as zeros, so that the
-// gap may be written too. A segment of another form, or with a computed offset, stays as it is.
-type joiner struct {
-	may   bool
-	out   []byte
-	count int
-	open  bool
-	start int64
-	buf   []byte
-	// filled are the parts of memory that earlier segments fill, start and end: a gap must not write over them.
-	filled [][2]int64
-}
-
-// maxFilled bounds the search through filled; with more parts only true neighbours are joined.
-const maxFilled = 64
-
-// free reports whether no earlier segment fills a part of the gap.
-func (j *joiner) free(from, to int64) bool {
-	if from == to {
-		return true
-	}
-	if len(j.filled) > maxFilled {
-		return false
-	}
-	for _, f := range j.filled {
-		if from < f[1] && f[0] < to {
-			return false
-		}
-	}
-	return true
-}
-
-// joinGap is the longest run of zeros that is written instead of starting a new segment, in bytes.
-const joinGap = 1 << 10
-
-func (j *joiner) add(offset int64, content, whole []byte) {
-	if !j.may || offset < 0 {
-		j.may = false // where it lies is not known, so that no gap is known to be empty
-		j.flush()
-		j.out = append(j.out, whole...)
-		j.count++
-		return
-	}
-	if end := j.start + int64(len(j.buf)); j.open && offset >= end && offset-end <= joinGap && j.free(end, offset) {
-		j.buf = append(append(j.buf, make([]byte, offset-end)...), content...)
-		return
-	}
-	j.flush()
-	j.open, j.start, j.buf = true, offset, append(j.buf[:0], content...)
-}
-
-func (j *joiner) flush() {
-	if !j.open {
-		return
-	}
-	j.out = append(j.out, 0, 0x41)
-	j.out = appendSLEB(j.out, int32(uint32(j.start)))
-	j.out = append(j.out, 0x0b)
-	j.out = appendULEB(j.out, uint64(len(j.buf)))
-	j.out = append(j.out, j.buf...)
-	j.count++
-	j.open = false
-	if len(j.filled) <= maxFilled {
-		j.filled = append(j.filled, [2]int64{j.start, j.start + int64(len(j.buf))})
-	}
-}
-
-func (j *joiner) section() []byte {
-	j.flush()
-	return append(appendULEB(nil, uint64(j.count)), j.out...)
-}
-
-// constI32 returns the value of an expression that is one i32.const, as an unsigned offset, and -1 for any other.
-func constI32(expr []byte) int64 {
-	if len(expr) < 3 || expr[0] != 0x41 || expr[len(expr)-1] != 0x0b {
-		return -1
-	}
-	var v uint32
-	for i, b := range expr[1 : len(expr)-1] {
-		v |= uint32(b&0x7f) << (7 * i)
-		if b >= 0x80 {
-			continue
-		}
-		if i != len(expr)-3 {
-			return -1
-		}
-		if shift := 7 * (i + 1); b&0x40 != 0 && shift < 32 {
-			v |= ^uint32(0) << shift
-		}
-	}
-	return int64(v)
-}
-
-func appendSLEB(b []byte, v int32) []byte {
-	for {
-		c := byte(v & 0x7f)
-		v >>= 7
-		if v == 0 && c&0x40 == 0 || v == -1 && c&0x40 != 0 {
-			return append(b, c)
-		}
-		b = append(b, c|0x80)
 	}
 }
 
@@ -493,151 +353,4 @@ func (c *checker) code(r *reader) []byte {
 		return r.b
 	}
 	return out
-}
-
-// reader walks bytes; after the first error every result is zero.
-type reader struct {
-	b   []byte
-	at  int
-	err error
-}
-
-func (r *reader) left() int { return len(r.b) - r.at }
-
-func (r *reader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf(format, args...)
-	}
-}
-
-func (r *reader) byte() byte {
-	if r.err != nil || r.left() < 1 {
-		r.fail("short data")
-		return 0
-	}
-	r.at++
-	return r.b[r.at-1]
-}
-
-func (r *reader) take(n int64) []byte {
-	if r.err != nil || n < 0 || n > int64(r.left()) {
-		r.fail("short data")
-		return nil
-	}
-	r.at += int(n)
-	return r.b[r.at-int(n) : r.at]
-}
-
-func (r *reader) uleb(bits int) uint64 {
-	var v uint64
-	for shift := 0; shift < bits; shift += 7 {
-		b := r.byte()
-		if r.err != nil {
-			return 0
-		}
-		if rest := bits - shift; rest < 7 && b>>rest != 0 {
-			r.fail("a number is too large")
-			return 0
-		}
-		v |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return v
-		}
-	}
-	r.fail("a number is too long")
-	return 0
-}
-
-func (r *reader) u32() uint32 { return uint32(r.uleb(32)) }
-
-// sleb skips a signed number of at most n bytes.
-func (r *reader) sleb(n int) {
-	for range n {
-		if b := r.byte(); b < 0x80 || r.err != nil {
-			return
-		}
-	}
-	r.fail("a number is too long")
-}
-
-// vector reads a count and compares it with what could be there at that many bytes an item, and with a cap.
-func (r *reader) vector(itemBytes, cap int) int {
-	n := uint64(r.u32())
-	switch {
-	case r.err != nil:
-		return 0
-	case n*uint64(itemBytes) > uint64(r.left()):
-		r.fail("count of %d does not fit into %d bytes", n, r.left())
-		return 0
-	case n > uint64(cap):
-		r.fail("count of %d is above %d", n, cap)
-		return 0
-	}
-	return int(n)
-}
-
-func (r *reader) name() string { return string(r.take(int64(r.u32()))) }
-
-func (r *reader) valueType() byte {
-	t := r.byte()
-	switch t {
-	case 0x7f, 0x7e, 0x7d, 0x7c, 0x7b, 0x70, 0x6f:
-	default:
-		r.fail("value type 0x%02x", t)
-	}
-	return t
-}
-
-// limits reads minimum and maximum; a maximum that is not given is the largest there is.
-func (r *reader) limits() (lo uint32, hi uint64, shared bool) {
-	flags := r.byte()
-	if flags > 3 {
-		r.fail("limits of form %d", flags)
-		return 0, 0, false
-	}
-	lo, hi = r.u32(), 1<<32-1
-	if flags&1 != 0 {
-		hi = uint64(r.u32())
-		if hi < uint64(lo) {
-			r.fail("limits of %d to %d", lo, hi)
-		}
-	}
-	return lo, hi, flags&2 != 0
-}
-
-// constExpr skips a constant expression.
-func (r *reader) constExpr() {
-	for r.err == nil {
-		switch op := r.byte(); op {
-		case 0x0b: // end
-			return
-		case 0x41: // i32.const
-			r.sleb(5)
-		case 0x42: // i64.const
-			r.sleb(10)
-		case 0x43: // f32.const
-			r.take(4)
-		case 0x44: // f64.const
-			r.take(8)
-		case 0x23, 0xd2: // global.get, ref.func
-			r.u32()
-		case 0xd0: // ref.null
-			r.valueType()
-		case 0xfd: // v128.const
-			if r.u32() != 12 {
-				r.fail("a constant expression with a vector operation")
-			}
-			r.take(16)
-		default:
-			r.fail("a constant expression with instruction 0x%02x", op)
-		}
-	}
-}
-
-func appendULEB(b []byte, v uint64) []byte {
-	for v >= 0x80 {
-		b = append(b, byte(v)|0x80)
-		v >>= 7
-	}
-	return append(b, byte(v))
 }

@@ -86,9 +86,6 @@ func (m *Module) Run(ctx context.Context, in Call) (*Result, error) {
 	err := run.guest(ctx, m.code)
 	res := run.result(err)
 	res.Duration = time.Since(started)
-	if res.Limit == "wall" {
-		return res, &LimitError{Which: "wall", Limit: limits.Wall.String()}
-	}
 	return res, err
 }
 

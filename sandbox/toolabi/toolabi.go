@@ -28,6 +28,3 @@ const (
 
 // Section is the name of the custom section of a module that holds its Manifest as JSON.
 const Section = "atoll.tool"
-
-// HostModule is the name of the import module of atoll's own host functions. They are linked only when granted.
-const HostModule = "atoll_v1"

@@ -57,15 +57,6 @@ func Open(fsys fs.FS, dir string) (*Set, error) {
 	return &Set{wasm: wasm, tools: tools}, nil
 }
 
-// Names lists the tools in the order of their manifests.
-func (s *Set) Names() []string {
-	names := make([]string, len(s.tools))
-	for i, m := range s.tools {
-		names[i] = m.Name
-	}
-	return names
-}
-
 // Manifests lists the tools' manifests. The caller must not change them.
 func (s *Set) Manifests() []toolabi.Manifest { return s.tools }
 
@@ -80,15 +71,6 @@ func (s *Set) Manifest(name string) (toolabi.Manifest, error) {
 		}
 	}
 	return toolabi.Manifest{}, fmt.Errorf("tool %q: %w", name, ErrUnknown)
-}
-
-// Names lists the built-in tools.
-func Names() ([]string, error) {
-	s, err := Builtin()
-	if err != nil {
-		return nil, err
-	}
-	return s.Names(), nil
 }
 
 // Load returns the module that holds a built-in tool, the argument 0 that chooses it, and its manifest. Every tool

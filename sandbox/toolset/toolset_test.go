@@ -11,7 +11,7 @@ func TestOpen(t *testing.T) {
 	tools := &fstest.MapFile{Data: []byte(`[{"name":"read","description":"Reads.","parameters":{"type":"object"}}]`)}
 	wasm := &fstest.MapFile{Data: []byte("\x00asm\x01\x00\x00\x00")}
 	s, err := Open(fstest.MapFS{"wasm/tools.json": tools, "wasm/tools.wasm": wasm}, "wasm")
-	if err != nil || len(s.Names()) != 1 || s.Names()[0] != "read" || len(s.Wasm()) != 8 {
+	if err != nil || len(s.Manifests()) != 1 || s.Manifests()[0].Name != "read" || len(s.Wasm()) != 8 {
 		t.Fatalf("%+v %v", s, err)
 	}
 	if _, err := s.Manifest("write"); !errors.Is(err, ErrUnknown) {
