@@ -51,17 +51,7 @@ type Session struct {
 
 // load reads the journal into the state.
 func (s *Session) load() error {
-	err := s.db.Records(1, func(n uint64, rec []byte) error {
-		e, err := event.Decode(rec)
-		if err != nil {
-			return fmt.Errorf("record %d: %w", n, err)
-		}
-		if e.Seq != n {
-			return fmt.Errorf("record %d holds event %d", n, e.Seq)
-		}
-		return s.state.Apply(e)
-	})
-	if err != nil {
+	if err := s.Events(1, s.state.Apply); err != nil {
 		if errors.Is(err, store.ErrDiskFull) {
 			return err
 		}
@@ -260,6 +250,9 @@ func (s *Session) Events(from uint64, fn func(event.Event) error) error {
 		e, err := event.Decode(rec)
 		if err != nil {
 			return fmt.Errorf("record %d: %w", n, err)
+		}
+		if e.Seq != n {
+			return fmt.Errorf("record %d holds event %d", n, e.Seq)
 		}
 		return fn(e)
 	})

@@ -11,9 +11,9 @@ import (
 // errEnough ends a step after a call without tags. See fenced.
 var errEnough = errors.New("the call is complete")
 
-// fenced watches an answer for the end of a fenced block that is a call, or of a bare object that is one. A small model that writes its call as a block of JSON
-// does not stop there: it goes on with a result that it makes up. Nothing that follows the call can be of use, since the model
-// has not seen the result yet, and with text behind it the block would count as an example and no call at all.
+// fenced watches an answer for the end of a call without tags: a fenced block, or a bare object. A small model that writes its
+// call as JSON does not stop there: it goes on with a result that it makes up. Nothing that follows the call can be of use, since
+// the model has not seen the result yet, and with text behind it the block would count as an example and no call at all.
 type fenced struct {
 	specs []llm.ToolSpec
 	parse func() *parser // a new parser for the whole answer

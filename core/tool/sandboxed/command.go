@@ -203,14 +203,7 @@ func readFile(path string, n int64) ([]byte, error) {
 // grant puts together what the call may see. A capability of the manifest that
 // was not granted is an error before anything runs.
 func (c Command) grant(m toolabi.Manifest) (grant.Grant, error) {
-	kind := grant.ReadOnly
-	if c.Mode.Grants(permission.Write) {
-		kind = grant.ReadWrite
-	}
-	g := grant.Grant{
-		Mounts: []grant.Mount{{Host: c.Workspace, Kind: kind}},
-		Env:    environment(c.Workspace),
-	}
+	g := workspaceGrant(c.Workspace, c.Mode)
 	for _, text := range c.Mounts {
 		k, dir, ok := strings.Cut(text, ":")
 		kind, err := grant.ParseKind(k)

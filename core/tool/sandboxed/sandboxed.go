@@ -152,26 +152,23 @@ func (ts *Tools) Close() error {
 	return rt.Close(context.Background())
 }
 
-// environment is that of every call in a workspace.
-func environment(workspace string) []string {
-	env := []string{toolabi.EnvWorkspace + "=" + workspace}
-	if rules := outerIgnore(workspace); rules != "" {
-		env = append(env, toolabi.EnvIgnore+"="+rules)
-	}
-	return env
-}
-
-// grant returns what a call of a mode may see and use.
-func (ts *Tools) grant(mode permission.Mode, m toolabi.Manifest) grant.Grant {
+// workspaceGrant is what every call in a workspace gets: the workspace as the mode says, and the variables that describe it.
+func workspaceGrant(workspace string, mode permission.Mode) grant.Grant {
 	kind := grant.ReadOnly
 	if mode.Grants(permission.Write) {
 		kind = grant.ReadWrite
 	}
-	g := grant.Grant{
-		Mounts: []grant.Mount{{Host: ts.opts.Workspace, Kind: kind}},
-		Env:    environment(ts.opts.Workspace),
-		Limits: sandbox.LimitsFor(m, ts.opts.Limits),
+	env := []string{toolabi.EnvWorkspace + "=" + workspace}
+	if rules := outerIgnore(workspace); rules != "" {
+		env = append(env, toolabi.EnvIgnore+"="+rules)
 	}
+	return grant.Grant{Mounts: []grant.Mount{{Host: workspace, Kind: kind}}, Env: env}
+}
+
+// grant returns what a call of a mode may see and use.
+func (ts *Tools) grant(mode permission.Mode, m toolabi.Manifest) grant.Grant {
+	g := workspaceGrant(ts.opts.Workspace, mode)
+	g.Limits = sandbox.LimitsFor(m, ts.opts.Limits)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	for _, dir := range ts.readable {
