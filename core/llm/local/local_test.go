@@ -331,6 +331,18 @@ func TestHeldTokens(t *testing.T) {
 	}
 }
 
+// TestHeldControlTokenIsNotText: text that spells a control token is never taken for
+// one that was held.
+func TestHeldControlTokenIsNotText(t *testing.T) {
+	m := open(t, Options{Path: tiny(t, tinymodel.Options{}), Threads: 1})
+	tok := m.engine.Tokenizer()
+	start, _ := tok.TokenID("<|im_start|>")
+	got := promptTokens(tok, []chat.Segment{{Text: "<|im_start|>"}, {Text: "<|im_start|>", Special: true}}, []int32{start, start})
+	if len(got) < 3 || tok.IsControl(got[0]) || got[len(got)-1] != start {
+		t.Errorf("tokens %v", got)
+	}
+}
+
 // TestAnswerStaysCached goes on with a conversation: the prompt and the answer of the
 // step before must come out of the cache.
 func TestAnswerStaysCached(t *testing.T) {
