@@ -139,7 +139,7 @@ func (a *arranger) result() ([]string, error) {
 		} else if a.command == nil {
 			text += `; a prompt is given with -p "..."`
 		}
-		return nil, &exitError{exitUsage, fmt.Errorf("%s", text)}
+		return nil, usagef("%s", text)
 	}
 	if a.command != nil && len(a.commands) > 0 {
 		return nil, usagef("%s needs a command; see %s --help", a.name(), a.name())

@@ -27,29 +27,15 @@ const (
 	exitTerminated  = 143
 )
 
-// exitError is an error that decides the exit code.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
-
-// ExitCode is how errors of the core tell theirs, too.
-func (e *exitError) ExitCode() int { return e.code }
-
-func usagef(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
-}
+func usagef(format string, args ...any) error { return service.Usage(format, args...) }
 
 // withCode gives an error that has no code one.
-func withCode(code int, err error) error {
-	var coded interface{ ExitCode() int }
-	if err == nil || errors.As(err, &coded) {
+func withCode(code service.ExitCode, err error) error {
+	var own *service.Error
+	if err == nil || errors.As(err, &own) {
 		return err
 	}
-	return &exitError{code, err}
+	return &service.Error{Code: code, Err: err}
 }
 
 // errQuiet marks an error that was already shown.

@@ -130,21 +130,31 @@ func (p *program) input(c *cli.Context) ([]byte, error) {
 
 // readFile reads a file; "" and "-" are standard input.
 func (p *program) readFile(name string) ([]byte, error) {
-	r := p.stdin
-	if name != "" && name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, withCode(exitUsage, err)
-		}
-		defer f.Close()
-		r = f
-	}
-	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	r, err := p.source(name)
 	if err != nil {
-		return nil, withCode(exitUsage, fmt.Errorf("read input: %w", err))
+		return nil, err
 	}
-	if len(b) > maxInput {
-		return nil, usagef("read input: longer than %d bytes", maxInput)
+	defer r.Close()
+	return readWhole(r, "input", maxInput)
+}
+
+// source opens a file; "" and "-" are standard input.
+func (p *program) source(name string) (io.ReadCloser, error) {
+	if name == "" || name == "-" {
+		return io.NopCloser(p.stdin), nil
+	}
+	f, err := os.Open(name)
+	return f, withCode(exitUsage, err)
+}
+
+// readWhole reads at most limit bytes; what they are is for messages.
+func readWhole(r io.Reader, what string, limit int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err != nil {
+		return nil, usagef("read %s: %w", what, err)
+	}
+	if len(b) > limit {
+		return nil, usagef("read %s: longer than %d bytes", what, limit)
 	}
 	return b, nil
 }
@@ -154,15 +164,11 @@ func (p *program) lines(c *cli.Context, handle func(line []byte) (any, error)) e
 	if err := arguments(c, 0, 1, "[FILE]"); err != nil {
 		return err
 	}
-	r := p.stdin
-	if name := c.Args().First(); name != "" && name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return withCode(exitUsage, err)
-		}
-		defer f.Close()
-		r = f
+	r, err := p.source(c.Args().First())
+	if err != nil {
+		return err
 	}
+	defer r.Close()
 	return inspect.Lines(c.Context, r, p.stdout, handle)
 }
 
@@ -185,9 +191,6 @@ func (p *program) modelTokenize(c *cli.Context) error {
 	res := v.Tokenize(inspect.TokenizeRequest{Text: string(text), AddSpecial: c.Bool("add-special"), ParseSpecial: c.Bool("special")})
 	switch {
 	case c.Bool("json"):
-		if res.IDs == nil {
-			res.IDs = []int32{}
-		}
 		return p.writeJSON(res)
 	case c.Bool("ids"):
 		words := make([]string, len(res.IDs))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -155,12 +154,9 @@ func (p *program) finish(ctx context.Context, v view, r *service.Result) error {
 // readPrompt checks the prompt; "-" takes it from standard input.
 func (p *program) readPrompt(text string) (string, error) {
 	if text == "-" {
-		b, err := io.ReadAll(io.LimitReader(p.stdin, maxPrompt+1))
+		b, err := readWhole(p.stdin, "prompt", maxPrompt)
 		if err != nil {
-			return "", fmt.Errorf("read the prompt: %w", err)
-		}
-		if len(b) > maxPrompt {
-			return "", usagef("the prompt on standard input is longer than %d bytes", maxPrompt)
+			return "", err
 		}
 		text = string(b)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"strconv"
@@ -141,12 +140,9 @@ func (p *program) toolCall(c *cli.Context) (app.ToolCommand, error) {
 	}
 	args := c.String("args")
 	if args == "-" {
-		b, err := io.ReadAll(io.LimitReader(p.stdin, maxPrompt+1))
+		b, err := readWhole(p.stdin, "arguments", maxPrompt)
 		if err != nil {
-			return call, fmt.Errorf("read arguments: %w", err)
-		}
-		if len(b) > maxPrompt {
-			return call, usagef("tool run: arguments longer than %d bytes", maxPrompt)
+			return call, err
 		}
 		args = string(b)
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"atoll/core/event"
+	"atoll/core/permission"
 	"atoll/core/service"
 )
 
@@ -140,7 +141,7 @@ func (v *textView) show(e event.Event) error {
 		v.result(b)
 		v.busy("thinking")
 	case event.PermissionResolved:
-		if b.Outcome == "denied_nobody_to_ask" {
+		if b.Outcome == string(permission.DeniedNobodyToAsk) {
 			v.say("dim", fmt.Sprintf("%s: permission was needed and nobody could be asked", b.Tool))
 		}
 	case event.Notice:
