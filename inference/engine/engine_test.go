@@ -146,33 +146,50 @@ func TestCachedPrefixChangesNothing(t *testing.T) {
 	}
 }
 
-// TestTiersAgree: the same model thinks the same in every tier, but for roundings that
-// fall the other way.
+// TestTiersAgree: the same model thinks the same in every tier, whatever its sizes, but
+// for roundings that fall the other way.
 func TestTiersAgree(t *testing.T) {
-	path := tiny(t, tinymodel.Options{Format: quant.Q8_0, Embed: 256})
-	var want []float32
-	for _, tier := range tiers(t) {
-		e := open(t, Options{Path: path, Tier: tier, Threads: 2})
-		var got []float32
-		err := e.Score(context.Background(), prompt(60, 2), 0, func(_ int, l []float32) error {
-			got = append(got, l...)
-			return nil
+	for _, o := range []tinymodel.Options{
+		{Format: quant.Q8_0, Embed: 256},
+		{Format: quant.Q4_0, Embed: 96, Heads: 6, FF: 32, Arch: "llama"},
+		{Format: quant.Q5_K, Embed: 512, Heads: 4, KVHeads: 4},
+		{Embed: 64, Heads: 32, KVHeads: 1},         // heads of 2
+		{Embed: 40, Heads: 4, FF: 33},              // heads of 10, odd rows
+		{Embed: 240, Heads: 3, KVHeads: 3, FF: 50}, // heads of 80
+		{Embed: 36, Heads: 6, KVHeads: 3, Layers: 1, Arch: "llama", RopeFactors: true},
+		{Format: quant.BF16, Embed: 28, Heads: 14, KVHeads: 2, FF: 5},
+	} {
+		t.Run(fmt.Sprintf("%v width %d heads %d", o.Format, o.Embed, o.Heads), func(t *testing.T) {
+			path := tiny(t, o)
+			var want []float32
+			for _, tier := range tiers(t) {
+				e := open(t, Options{Path: path, Tier: tier, Threads: 2, Batch: 33})
+				var got []float32
+				err := e.Score(context.Background(), prompt(70, 2), 0, func(_ int, l []float32) error {
+					got = append(got, l...)
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want == nil {
+					want = got
+					continue
+				}
+				var diff, size float64
+				for i, w := range want {
+					diff += float64(got[i]-w) * float64(got[i]-w)
+					size += float64(w) * float64(w)
+				}
+				bar := 0.02 // roundings of activations to 8 bits
+				if o.Format == quant.F32 {
+					bar = 1e-4
+				}
+				if r := math.Sqrt(diff / size); !(r < bar) {
+					t.Errorf("%s: logits differ by %g of their size", tier, r)
+				}
+			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want == nil {
-			want = got
-			continue
-		}
-		var diff, size float64
-		for i, w := range want {
-			diff += float64(got[i]-w) * float64(got[i]-w)
-			size += float64(w) * float64(w)
-		}
-		if r := math.Sqrt(diff / size); !(r < 0.02) {
-			t.Errorf("%s: logits differ by %.4f of their size", tier, r)
-		}
 	}
 }
 
