@@ -153,11 +153,11 @@ func TestTiersAgree(t *testing.T) {
 		{Format: quant.Q8_0, Embed: 256},
 		{Format: quant.Q4_0, Embed: 96, Heads: 6, FF: 32, Arch: "llama"},
 		{Format: quant.Q5_K, Embed: 512, Heads: 4, KVHeads: 4},
-		{Embed: 64, Heads: 32, KVHeads: 1},         // heads of 2
-		{Embed: 40, Heads: 4, FF: 33},              // heads of 10, odd rows
+		{Embed: 64, Heads: 8, KVHeads: 1},          // heads of 8
+		{Embed: 96, Heads: 4, FF: 33},              // heads of 24, odd rows
 		{Embed: 240, Heads: 3, KVHeads: 3, FF: 50}, // heads of 80
-		{Embed: 36, Heads: 6, KVHeads: 3, Layers: 1, Arch: "llama", RopeFactors: true},
-		{Format: quant.BF16, Embed: 28, Heads: 14, KVHeads: 2, FF: 5},
+		{Embed: 48, Heads: 6, KVHeads: 3, Layers: 1, Arch: "llama", RopeFactors: true},
+		{Format: quant.BF16, Embed: 112, Heads: 14, KVHeads: 2, FF: 5},
 	} {
 		t.Run(fmt.Sprintf("%v width %d heads %d", o.Format, o.Embed, o.Heads), func(t *testing.T) {
 			path := tiny(t, o)
