@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"atoll/tools-wasm/internal/text"
 )
 
 // A file is the content with the two views that matching needs: norm, in which every CRLF is a newline,
@@ -137,30 +139,10 @@ func similarity(a, b string) float64 {
 	if n == 0 {
 		return 1
 	}
-	return 1 - float64(levenshtein(x, y))/float64(n)
+	return 1 - float64(text.Distance(x, y))/float64(n)
 }
 
 func clipRunes(r []rune, n int) []rune { return r[:min(len(r), n)] }
-
-func levenshtein(a, b []rune) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diag := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diag
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diag = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
-}
 
 // unescape undoes one layer of escapes, as models add one too many: \n \t \r \' \" \` \\ \$ and a
 // backslash at the end of a line. With bytes set also \xNN, the form in which read shows bytes that are

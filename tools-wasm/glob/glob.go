@@ -2,6 +2,7 @@
 package glob
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -111,8 +112,4 @@ func isFile(e walk.Entry) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-type constError string
-
-func (e constError) Error() string { return string(e) }
-
-const errNotDir = constError("is not a directory")
+var errNotDir = errors.New("is not a directory")

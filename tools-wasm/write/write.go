@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"atoll/tools-wasm/internal/guest"
+	"atoll/tools-wasm/internal/text"
 )
 
 // keepOld bounds the size of a file whose old content is read before it is overwritten, so that it can
@@ -98,13 +99,9 @@ func create(abs string, content []byte) error {
 	return err
 }
 
+// lines counts also a last line without an end.
 func lines(b []byte) int {
-	n := 0
-	for _, c := range b {
-		if c == '\n' {
-			n++
-		}
-	}
+	n := text.CountLines(b)
 	if len(b) > 0 && b[len(b)-1] != '\n' {
 		n++
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"unicode/utf8"
+
+	"atoll/tools-wasm/internal/text"
 )
 
 // Resolve returns the absolute clean form of a path argument. It does not decide whether the path may
@@ -171,28 +173,12 @@ func readSome(dir string, n int) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// distance is the number of single-byte edits between two names, for short names.
+// distance is the number of single-byte edits between two names, 64 where one is longer than that.
 func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64
 	}
-	var row [65]int
-	for j := range row[:len(b)+1] {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		prev := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := prev
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			prev = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
+	return text.Distance([]byte(a), []byte(b))
 }
 
 // Visible returns s with control characters and bytes that are not UTF-8 written as escapes, so that
