@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 func filterBatch(r *run, line int, v Value, a args) Value {
@@ -321,7 +322,7 @@ func filterTruncate(r *run, line int, v Value, a args) Value {
 	if len(at)-1 <= n+leeway {
 		return s
 	}
-	keep := n - runes(end.s)
+	keep := n - utf8.RuneCountInString(end.s)
 	if keep < 0 {
 		r.fail(line, "truncate: the length is below that of the end")
 	}
@@ -414,7 +415,7 @@ func filterWordwrap(r *run, line int, v Value, a args) Value {
 		cur, n := "", 0
 		for _, w := range strings.Fields(l.(text).s) {
 			for {
-				k := runes(w)
+				k := utf8.RuneCountInString(w)
 				r.charge(k + 1)
 				switch {
 				case n > 0 && n+1+k <= width:

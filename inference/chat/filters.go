@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // filterFunc is a filter: v | name(a).
@@ -309,7 +310,7 @@ func (r *run) length(v Value, line int) int {
 		return 0
 	case text:
 		r.scan(len(v.s))
-		return runes(v.s)
+		return utf8.RuneCountInString(v.s)
 	case *List:
 		return len(v.items)
 	case *Map:

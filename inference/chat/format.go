@@ -87,22 +87,12 @@ func (f *Format) CallOpening(name string, given ...Argument) string {
 		b.WriteString(`"`)
 		return b.String()
 	}
-	fmt.Fprintf(&b, `%s, "arguments": {`, jsonString(name))
+	fmt.Fprintf(&b, `%s, "arguments": {`, jsonQuote(name, false))
 	for _, a := range given {
-		fmt.Fprintf(&b, "%s: %s, ", jsonString(a.Name), jsonString(a.Value))
+		fmt.Fprintf(&b, "%s: %s, ", jsonQuote(a.Name, false), jsonQuote(a.Value, false))
 	}
 	b.WriteString(`"`)
 	return b.String()
-}
-
-func jsonString(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		panic("BUG: chat: " + err.Error()) // a string is always encoded
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // Family is the name of the form in which this model calls tools, see [ParseWhole].

@@ -3,6 +3,7 @@ package chat
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // strFunc, mapFunc and listFunc are methods of the built-in types.
@@ -12,7 +13,7 @@ type (
 	listFunc = func(r *run, line int, l *List, a args) Value
 )
 
-// str is argument v as a string; def where it is missing.
+// strArg is argument v as a string; def where it is missing.
 func (r *run) strArg(v Value, def string, what string, line int) text {
 	switch v := v.(type) {
 	case nil:
@@ -381,19 +382,11 @@ func (r *run) findText(name string, s text, sub string, start, end Value, line i
 		}
 		return integer(-1)
 	}
-	return integer(skip + runes(w.s[:i]))
-}
-
-func runes(s string) int {
-	n := 0
-	for range s {
-		n++
-	}
-	return n
+	return integer(skip + utf8.RuneCountInString(w.s[:i]))
 }
 
 func (r *run) pad(s text, w int, fill text, how string) text {
-	n := w - runes(s.s)
+	n := w - utf8.RuneCountInString(s.s)
 	if n <= 0 {
 		return s
 	}
@@ -412,7 +405,7 @@ func (r *run) pad(s text, w int, fill text, how string) text {
 }
 
 func (r *run) zfill(s text, w int) text {
-	n := w - runes(s.s)
+	n := w - utf8.RuneCountInString(s.s)
 	if n <= 0 {
 		return s
 	}

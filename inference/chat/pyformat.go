@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // spec is one conversion of a format: flags, width, precision and verb.
@@ -131,7 +132,7 @@ func (r *run) convert(v Value, sp spec, line int) text {
 		if sp.verb != 's' {
 			t = r.repr(v, line)
 		}
-		if sp.prec >= 0 && runes(t.s) > sp.prec {
+		if sp.prec >= 0 && utf8.RuneCountInString(t.s) > sp.prec {
 			t = t.slice(0, runeOffsets(t.s)[sp.prec])
 		}
 		sp.zero = false
@@ -285,7 +286,7 @@ func (r *run) justify(t text, sp spec, def byte, line int) text {
 	}
 	how := map[byte]string{'<': "ljust", '>': "rjust", '^': "center", '=': "rjust"}[align]
 	if how == "center" {
-		n := max(0, sp.width-runes(t.s))
+		n := max(0, sp.width-utf8.RuneCountInString(t.s))
 		return r.concat(r.concat(r.repeat(sp.fill, n/2), t), r.repeat(sp.fill, n-n/2))
 	}
 	return r.pad(t, sp.width, sp.fill, how)
@@ -437,7 +438,7 @@ func (r *run) formatSpec(v Value, s string, line int) text {
 		if !ok {
 			t = r.str(v, line)
 		}
-		if sp.prec >= 0 && runes(t.s) > sp.prec {
+		if sp.prec >= 0 && utf8.RuneCountInString(t.s) > sp.prec {
 			t = t.slice(0, runeOffsets(t.s)[sp.prec])
 		}
 		return r.justify(t, sp, '<', line)
