@@ -408,22 +408,15 @@ func fdWrite(c *call, mem api.Memory, p []uint64) errno {
 }
 
 func fdPread(c *call, mem api.Memory, p []uint64) errno {
-	d, e := c.lookupFile(p[0])
-	if e != ok {
-		return badIfDir(e)
-	}
-	off := int64(p[3])
-	if off < 0 {
-		return eInval
-	}
-	return transfer(c, mem, p[1], p[2], p[4], func(b []byte) (int, errno) {
-		n, e := d.file.Pread(b, off)
-		off += int64(n)
-		return n, errnoOf(e)
-	})
+	return transferAt(c, mem, p, sys.File.Pread)
 }
 
 func fdPwrite(c *call, mem api.Memory, p []uint64) errno {
+	return transferAt(c, mem, p, sys.File.Pwrite)
+}
+
+// transferAt moves bytes with step from the offset p names on; the position of the file stays.
+func transferAt(c *call, mem api.Memory, p []uint64, step func(sys.File, []byte, int64) (int, sys.Errno)) errno {
 	d, e := c.lookupFile(p[0])
 	if e != ok {
 		return badIfDir(e)
@@ -433,7 +426,7 @@ func fdPwrite(c *call, mem api.Memory, p []uint64) errno {
 		return eInval
 	}
 	return transfer(c, mem, p[1], p[2], p[4], func(b []byte) (int, errno) {
-		n, e := d.file.Pwrite(b, off)
+		n, e := step(d.file, b, off)
 		off += int64(n)
 		return n, errnoOf(e)
 	})
