@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"atoll/core/atomicfile"
 	"atoll/core/config"
 	"atoll/core/permission"
 )
@@ -87,19 +88,7 @@ func writeModes(path string, modes map[string]string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("remember mode: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+modesFile+"-*")
-	if err != nil {
-		return fmt.Errorf("remember mode: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(append(b, '\n'))
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+	if err := atomicfile.Write(path, append(b, '\n'), 0o600); err != nil {
 		return fmt.Errorf("remember mode: %w", err)
 	}
 	return nil

@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"atoll/core/atomicfile"
 )
 
 // Options configure a store.
@@ -266,22 +268,7 @@ func writeSidecar(path string, sc sidecar) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".json-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(append(b, '\n'))
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), sidecarPath(path))
-	}
-	return err
+	return atomicfile.Write(sidecarPath(path), append(b, '\n'), 0o644)
 }
 
 // FormatBytes writes a size for people: decimal units, one digit after the point.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"atoll/core/atomicfile"
 	"atoll/core/event"
 )
 
@@ -48,19 +49,7 @@ func writeMeta(dir string, m Meta) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", metaFile, err)
 	}
-	f, err := os.CreateTemp(dir, metaFile+".*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", metaFile, err)
-	}
-	_, err = f.Write(append(b, '\n'))
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, metaFile))
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if err := atomicfile.Write(filepath.Join(dir, metaFile), append(b, '\n'), 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", metaFile, err)
 	}
 	return nil

@@ -57,15 +57,16 @@ var Imports = []Rule{
 	{"core/message", nil},
 	{"core/permission", nil},
 	{"core/spelling", nil},
+	{"core/atomicfile", nil},
 	{"core/config", []string{"core/spelling"}},
 	{"core/store", nil},
 	{"core/store/storetest", []string{"core/store"}},
-	{"core/modelstore", nil},
+	{"core/modelstore", []string{"core/atomicfile"}},
 	{"core/event", []string{"core/message"}},
 	{"core/llm", []string{"core/message"}},
 	{"core/tool", []string{"core/permission"}},
 	{"core/prompt", nil},
-	{"core/session", []string{"core/store", "core/message", "core/event"}},
+	{"core/session", []string{"core/store", "core/message", "core/event", "core/atomicfile"}},
 	// agent and service know the errors of the store (a full disk, a damaged session), not the store.
 	{"core/agent", []string{"core/llm", "core/tool", "core/session", "core/permission", "core/event", "core/message", "core/store"}},
 	{"core/llm/script", []string{"core/llm", "core/message"}},
@@ -78,7 +79,7 @@ var Imports = []Rule{
 	{"core/app", []string{"core/..."}},
 
 	// Front ends.
-	{"cmd/atoll", []string{"core/app", "core/inspect", "core/service", "core/event", "core/message", "core/modelstore", "core/permission", "core/config", "core/spelling"}},
+	{"cmd/atoll", []string{"core/app", "core/inspect", "core/service", "core/event", "core/message", "core/modelstore", "core/permission", "core/config", "core/spelling", "core/atomicfile"}},
 	{"cmd/internal/lint", nil},
 }
 
