@@ -115,20 +115,20 @@ func TestCachedPrefixChangesNothing(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %v", tier, format), func(t *testing.T) {
 				path := tiny(t, tinymodel.Options{Format: format, Embed: 256, Context: 1024})
 				e := open(t, Options{Path: path, Tier: tier, Threads: 2})
-				base := prompt(300, 1)
+				base := prompt(160, 1)
 				req := Request{Tokens: base, MaxTokens: 40, IgnoreEOG: true, Fresh: true}
 				want, wantText := generate(t, e, req)
-				if want.CachedTokens != 0 || want.PromptTokens != 300 || want.OutputTokens != 40 {
+				if want.CachedTokens != 0 || want.PromptTokens != 160 || want.OutputTokens != 40 {
 					t.Fatalf("fresh: %+v", want)
 				}
 				for i, tt := range []struct {
 					before []int32 // evaluated first
 					cached int
 				}{
-					{base, 299},
+					{base, 159},
 					{base[:100], 100},
-					{append(slices.Clone(base[:217]), prompt(50, 9)...), 217},
-					{append(slices.Clone(base), want.Output...), 299},
+					{append(slices.Clone(base[:117]), prompt(50, 9)...), 117},
+					{append(slices.Clone(base), want.Output...), 159},
 					{prompt(30, 5), 0},
 				} {
 					generate(t, e, Request{Tokens: tt.before, MaxTokens: 3, IgnoreEOG: true, Fresh: true})
