@@ -102,9 +102,6 @@ func (f *Format) Family() string { return f.family }
 // not, [Format.Render] puts the description into the system message.
 func (f *Format) ToolsInTemplate() bool { return f.shape.tools }
 
-// Template is the parsed template.
-func (f *Format) Template() *Template { return f.tmpl }
-
 // Render renders a conversation. The same messages give the same bytes, and more
 // messages behind them leave those bytes in place as far as the template does.
 // What an assistant generated comes back with the same bytes where the template
@@ -117,15 +114,6 @@ func (f *Format) Render(req Request) ([]Segment, error) {
 		return nil, fmt.Errorf("render chat template: %w", err)
 	}
 	return f.segments(t), nil
-}
-
-// RenderText is Render as one string, for people to read.
-func (f *Format) RenderText(req Request) (string, error) {
-	t, err := f.render(req, f.shape)
-	if err != nil {
-		return "", fmt.Errorf("render chat template: %w", err)
-	}
-	return t.s, nil
 }
 
 func (f *Format) render(req Request, sh shape) (text, error) {

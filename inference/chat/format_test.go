@@ -210,14 +210,14 @@ func TestControlTokensInText(t *testing.T) {
 	}
 }
 
-// Values that a caller makes count as text from outside unless they say otherwise.
+// Values that a caller makes count as text from outside, literals of the template do not.
 func TestProvenanceOfValues(t *testing.T) {
 	for name, c := range map[string]struct {
 		v    Value
 		want bool
 	}{
 		"String":   {String("<x>"), true},
-		"Literal":  {Literal("<x>"), false},
+		"literal":  {lit("<x>"), false},
 		"FromJSON": {mustMap(t, []byte(`{"k": "<x>"}`)).vals[0], true},
 	} {
 		if got := len(c.v.(text).taint) > 0; got != c.want {

@@ -8,9 +8,8 @@ import (
 
 // Template is a parsed chat template.
 type Template struct {
-	body  []stmt
-	names map[string]bool // variables that it reads
-	lits  []string        // literal text and strings in it
+	body []stmt
+	lits []string // literal text and strings in it
 }
 
 // Error is a fault of a template: its own, or one that happened while it ran.
@@ -40,9 +39,9 @@ const maxNesting = 200
 // super, autoescape, i18n) is an error here, not when it runs.
 func Parse(src string) (t *Template, err error) {
 	defer catch(&err)
-	p := &parser{toks: lex(src), names: map[string]bool{}}
+	p := &parser{toks: lex(src)}
 	body := p.body()
-	return &Template{body: body, names: p.names, lits: p.lits}, nil
+	return &Template{body: body, lits: p.lits}, nil
 }
 
 // catch turns the panic that ends parsing or execution into an error. Anything
@@ -57,9 +56,6 @@ func catch(err *error) {
 	}
 }
 
-// Reads says whether the template mentions a variable of that name.
-func (t *Template) Reads(name string) bool { return t.names[name] }
-
 type parser struct {
 	toks   []token
 	at     int
@@ -67,7 +63,6 @@ type parser struct {
 	soft   int // inside if and conditional expressions: unknown filters fail only when they run
 	loops  int
 	macros []*macroStmt
-	names  map[string]bool
 	lits   []string
 	ends   []string // what the innermost open block waits for
 	open   int      // line of the tag that opened it
@@ -350,7 +345,6 @@ func (p *parser) target(namespaces bool) *target {
 	}
 	if namespaces && p.skipOp(".") {
 		t.ns = t.name
-		p.names[t.ns] = true
 		t.name = p.wantName()
 	}
 	return t

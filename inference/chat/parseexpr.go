@@ -220,7 +220,6 @@ func (p *parser) primary() expr {
 		case "else", "elif", "and", "or", "in", "is", "if": // a missing operand
 			p.failAt(t.line, "unexpected '%s'", t.s)
 		}
-		p.names[t.s] = true
 		if n := len(p.macros); n > 0 {
 			m := p.macros[n-1]
 			m.varargs = m.varargs || t.s == "varargs"

@@ -41,14 +41,14 @@ func TestStrictTemplates(t *testing.T) {
 			"two denied calls":         {user("delete a.txt"), call, denied, user("no"), call, denied, user("then rename it")},
 			"call, result, and answer": {user("delete a.txt"), call, denied, {Role: RoleAssistant, Content: "ok"}, user("then rename it")},
 		} {
-			out, err := f.RenderText(Request{Messages: msgs, Tools: []Tool{{Name: "bash"}}, AddGenerationPrompt: true})
+			out, err := f.render(Request{Messages: msgs, Tools: []Tool{{Name: "bash"}}, AddGenerationPrompt: true}, f.shape)
 			if err != nil {
 				t.Errorf("%s: %s: %v", name, row, err)
 				continue
 			}
 			for _, want := range []string{"delete a.txt", "then rename it"} {
-				if !strings.Contains(out, want) {
-					t.Errorf("%s: %s: %q is not in %q", name, row, want, out)
+				if !strings.Contains(out.s, want) {
+					t.Errorf("%s: %s: %q is not in %q", name, row, want, out.s)
 				}
 			}
 		}
@@ -99,14 +99,14 @@ func TestFormatsOfAllTemplates(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		out, err := f.RenderText(Request{Messages: msgs, Tools: []Tool{readTool}, AddGenerationPrompt: true})
+		out, err := f.render(Request{Messages: msgs, Tools: []Tool{readTool}, AddGenerationPrompt: true}, f.shape)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		for _, want := range []string{"instruction one", "question one", "path one", "path two", "result one", "result two", "question two", "question three", "Read a file"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("%s (%s, %+v): %q is not in the prompt: %q", name, f.Family(), f.shape, want, out)
+			if !strings.Contains(out.s, want) {
+				t.Errorf("%s (%s, %+v): %q is not in the prompt: %q", name, f.Family(), f.shape, want, out.s)
 			}
 		}
 	}

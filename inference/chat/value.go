@@ -70,10 +70,6 @@ func (l *List) pyType() string {
 // control token in it.
 func String(s string) Value { return outside(s) }
 
-// Literal is a string that counts as written by the template, such as the
-// spelling of the model's own first token.
-func Literal(s string) Value { return lit(s) }
-
 // Bool, Int, Float and None are the plain values.
 func Bool(b bool) Value     { return boolean(b) }
 func Int(i int64) Value     { return integer(i) }
