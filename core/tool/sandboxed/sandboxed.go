@@ -64,7 +64,7 @@ var access = map[string]struct {
 	"grep":  {permission.Read, true},
 }
 
-// New returns the tools. Nothing is compiled before the first call or Warm.
+// New returns the tools. Nothing is compiled before the first call.
 func New(o Options) (*Tools, error) {
 	if !filepath.IsAbs(o.Workspace) {
 		panic("BUG: workspace is not absolute: " + o.Workspace)
@@ -95,16 +95,6 @@ func (ts *Tools) AddReadable(dir string) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.readable = append(ts.readable[:len(ts.readable):len(ts.readable)], dir)
-}
-
-// Warm compiles the modules, so that the first call does not wait for it.
-func (ts *Tools) Warm(ctx context.Context) error {
-	for _, m := range ts.set.Manifests() {
-		if _, err := ts.module(ctx, m); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // module returns a compiled module.
@@ -253,11 +243,8 @@ func (m *module) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
 		if err == nil {
 			panic("BUG: sandbox run without result and error")
 		}
-		if ctx.Err() != nil {
-			return tool.Result{}, ctx.Err()
-		}
-		if errors.Is(err, sandbox.ErrUnavailable) || errors.Is(err, sandbox.ErrNotGranted) {
-			return tool.Result{}, fmt.Errorf("%w: %w", tool.ErrUnavailable, err)
+		if ctx.Err() != nil || errors.Is(err, sandbox.ErrUnavailable) || errors.Is(err, sandbox.ErrNotGranted) {
+			return tool.Result{}, unavailable(ctx, err)
 		}
 		return tool.Result{}, err
 	}

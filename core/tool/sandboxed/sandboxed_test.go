@@ -190,8 +190,8 @@ func TestCancelledAndClosed(t *testing.T) {
 	ts := tools(t, workspace(t))
 	ls := get(t, ts, "ls")
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := ts.Warm(ctx); err != nil {
-		t.Fatal(err)
+	if res, err := ls.Run(ctx, tool.Call{Input: json.RawMessage(`{}`), Mode: permission.ReadOnly}); err != nil || res.IsError {
+		t.Fatalf("%+v %v", res, err)
 	}
 	cancel()
 	if res, err := ls.Run(ctx, tool.Call{Input: json.RawMessage(`{}`), Mode: permission.ReadOnly}); !errors.Is(err, context.Canceled) && !res.IsError {
