@@ -46,9 +46,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestClosedBackendRefuses(t *testing.T) {
-	if len(Tiers()) == 0 {
-		t.Skip("this processor runs no tier")
-	}
+	needTier(t)
 	b, err := New(Options{Threads: 2})
 	if err != nil {
 		t.Fatal(err)

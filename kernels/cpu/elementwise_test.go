@@ -9,9 +9,7 @@ import (
 
 // TestExponentialIsAccurate walks the exponential inside swiGLU: silu(x)/x = 1/(1+e^-x).
 func TestExponentialIsAccurate(t *testing.T) {
-	if len(Tiers()) == 0 {
-		t.Skip("this processor runs no tier")
-	}
+	needTier(t)
 	const n = 1 << 14
 	gate, up, out := make([]float32, n), make([]float32, n), make([]float32, n)
 	for i := range gate {
@@ -30,9 +28,7 @@ func TestExponentialIsAccurate(t *testing.T) {
 // TestSoftmaxInSteps feeds scores in steps of odd lengths and compares with one
 // softmax in float64.
 func TestSoftmaxInSteps(t *testing.T) {
-	if len(Tiers()) == 0 {
-		t.Skip("this processor runs no tier")
-	}
+	needTier(t)
 	scores := []float32{-5, 3, 100, 0, 2, -80, 99.5, 7, 101, 101, -1000, 50, 100.25, 1, 2, 3, 98}
 	var total, top float64 = 0, 101
 	for _, s := range scores {

@@ -21,9 +21,7 @@ func record(rec []byte, w, c int) (q [groupLen]int8, scale, scaled float32, sum,
 }
 
 func TestQuantizeFollowsSpecification(t *testing.T) {
-	if len(Tiers()) == 0 {
-		t.Skip("this processor runs no tier")
-	}
+	needTier(t)
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	fill := func(f func(i int) float32) []float32 {
 		x := make([]float32, groupLen)
