@@ -226,6 +226,11 @@ func (s *Session) State() session.State { return s.log.State() }
 // waits for slow readers. C is closed by Session.Close.
 func (s *Session) Subscribe(buffer int) *event.Subscription { return s.log.Subscribe(buffer) }
 
+// Events calls fn for each journaled event of the session from number from on.
+func (s *Session) Events(from uint64, fn func(event.Event) error) error {
+	return s.log.Events(from, fn)
+}
+
 // Resolve answers a permission request; the first answer counts. It returns false for a request that is not pending.
 func (s *Session) Resolve(id string, reply permission.Reply) bool { return s.broker.Resolve(id, reply) }
 
