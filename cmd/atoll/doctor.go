@@ -68,13 +68,16 @@ func (p *program) doctor(c *cli.Context) error {
 	p.examineMachine(d)
 	examineDirs(d, dirs)
 	examineModels(d, dirs.Models)
-	if err := app.CheckSandbox(c.Context, o); err != nil {
+	if out, err := app.CheckSandbox(c.Context, o); err != nil {
 		if c.Context.Err() != nil {
 			return err
 		}
 		d.add("sandbox", "bad", "tools cannot run: %v", err)
 	} else {
 		d.add("sandbox", "ok", "the built-in tools run, confined to %s", quoteDir(o.Workspace))
+		if out.CacheError != nil {
+			d.add("compiled tools", "note", "%v", out.CacheError)
+		}
 		d.add("modules of others", "note", "there is one wall, not two: they run only with --one-wall")
 	}
 	if c.Bool("json") {

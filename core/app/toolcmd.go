@@ -75,14 +75,14 @@ func anyWorkspace() string {
 }
 
 // CheckSandbox compiles the tools and runs one of them on the workspace. It
-// returns nil when tools can run here, else why not.
-func CheckSandbox(ctx context.Context, o Options) error {
+// returns what that left when tools can run here, else why not.
+func CheckSandbox(ctx context.Context, o Options) (*ToolOutcome, error) {
 	out, err := RunTool(ctx, o, ToolCommand{Name: "ls", Args: []byte("{}")})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !out.OK() {
-		return errors.New("the tool ls failed: " + string(out.Stderr) + out.Error)
+		return nil, errors.New("the tool ls failed: " + string(out.Stderr) + out.Error)
 	}
-	return nil
+	return out, nil
 }

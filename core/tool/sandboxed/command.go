@@ -69,6 +69,7 @@ type Outcome struct {
 	Audit      []mount.Event `json:"audit"`
 	AuditCut   bool          `json:"audit_cut,omitempty"`
 	Diff       string        `json:"-"`
+	CacheError error         `json:"-"` // why compiled code is not kept in CacheDir
 }
 
 // OK reports whether the tool succeeded.
@@ -109,7 +110,7 @@ func (c Command) Run(ctx context.Context) (*Outcome, error) {
 	out := &Outcome{
 		Stdout: res.Stdout, Stderr: res.Stderr, ExitCode: res.ExitCode, Truncated: res.Truncated, Limit: res.Limit,
 		Written: res.Written, Duration: res.Duration, DurationMS: res.Duration.Milliseconds(),
-		Audit: res.Audit, AuditCut: res.AuditCut, Diff: diff(c.Workspace, res), Changed: []string{},
+		Audit: res.Audit, AuditCut: res.AuditCut, Diff: diff(c.Workspace, res), Changed: []string{}, CacheError: rt.CacheError(),
 	}
 	if out.Audit == nil {
 		out.Audit = []mount.Event{}
