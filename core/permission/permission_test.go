@@ -25,7 +25,7 @@ func rules(t *testing.T, text string) []Rule {
 	return rs
 }
 
-// The example of design.md section 12.
+// Rules as users write them.
 const example = `[{"tool": "*", "action": "ask"}, {"tool": "write", "path": "src/**", "action": "allow"},
 	{"tool": "bash", "command": "go test *", "action": "allow"}, {"tool": "bash", "command": "git push *", "action": "deny"}]`
 

@@ -13,7 +13,7 @@ import (
 	"atoll/core/tool"
 )
 
-// ExitCode is how a program that runs a turn ends (design.md section 6).
+// ExitCode is how a program that runs a turn ends. The values are part of the interface: scripts test them.
 type ExitCode int
 
 // The exit codes that the core decides.
@@ -21,8 +21,8 @@ const (
 	ExitOK          ExitCode = 0
 	ExitFailure     ExitCode = 1
 	ExitUsage       ExitCode = 2
-	ExitPermission  ExitCode = 3
-	ExitLimit       ExitCode = 4
+	ExitPermission  ExitCode = 3 // a permission was needed and nobody could be asked
+	ExitLimit       ExitCode = 4 // turns, tokens, time, loop guard
 	ExitSandbox     ExitCode = 5
 	ExitModel       ExitCode = 6
 	ExitInterrupted ExitCode = 130

@@ -1,5 +1,5 @@
 // Package script is a model that answers from a file: for tests, demos and bug reports. The file holds one JSON object a line,
-// one line for each model step, taken in order (design.md section 7). Blank lines are skipped.
+// one line for each model step, taken in order. Blank lines are skipped.
 //
 // Token counts are estimates of four bytes a token; a scripted model has no tokenizer.
 package script
