@@ -13,16 +13,15 @@ import (
 	"atoll/core/service"
 )
 
-// Exit codes. They are part of the interface: scripts test them.
+// Exit codes: those of the core as numbers, and two that only a process has.
 const (
-	exitOK          = 0
-	exitFailure     = 1
-	exitUsage       = 2
-	exitPermission  = 3 // a permission was needed and nobody could be asked
-	exitLimit       = 4 // turns, tokens, time, loop guard
-	exitSandbox     = 5
-	exitModel       = 6
-	exitInterrupted = 130
+	exitOK          = int(service.ExitOK)
+	exitFailure     = int(service.ExitFailure)
+	exitUsage       = int(service.ExitUsage)
+	exitPermission  = int(service.ExitPermission)
+	exitLimit       = int(service.ExitLimit)
+	exitModel       = int(service.ExitModel)
+	exitInterrupted = int(service.ExitInterrupted)
 	exitPipe        = 141 // the reader of standard output went away
 	exitTerminated  = 143
 )
@@ -30,12 +29,12 @@ const (
 func usagef(format string, args ...any) error { return service.Usage(format, args...) }
 
 // withCode gives an error that has no code one.
-func withCode(code service.ExitCode, err error) error {
+func withCode(code int, err error) error {
 	var own *service.Error
 	if err == nil || errors.As(err, &own) {
 		return err
 	}
-	return &service.Error{Code: code, Err: err}
+	return &service.Error{Code: service.ExitCode(code), Err: err}
 }
 
 // errQuiet marks an error that was already shown.
