@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"atoll/core/service"
 )
@@ -70,9 +71,13 @@ func exitCode(ctx context.Context, err error) int {
 	return int(service.CodeOf(err))
 }
 
+// stopTime is what the program has for its end after a signal. What blocks longer,
+// such as the opening of a FIFO that nobody writes to, is left as it is.
+const stopTime = 5 * time.Second
+
 // signals turns signals into the end of a context. The first one is a request:
-// the turn stops and the session is closed. The second ends the process at once;
-// the journal is made for that.
+// the turn stops and the session is closed. The second, or stopTime, ends the
+// process at once; the journal is made for that.
 type signals struct {
 	ch, pipe chan os.Signal
 	done     chan struct{}
@@ -104,6 +109,13 @@ func watchSignals(ctx context.Context) (context.Context, *signals) {
 				}
 				stopping = true
 				cancel(cause)
+				time.AfterFunc(stopTime, func() {
+					select {
+					case <-s.done: // it is about to end by itself
+					default:
+						os.Exit(cause.code)
+					}
+				})
 			case <-s.done:
 				cancel(nil)
 				return
@@ -140,6 +152,32 @@ func (s *signals) endTurn() bool {
 	s.turn()
 	s.turn = nil
 	return true
+}
+
+// inlet is standard input. A read ends with ctx, which a blocked one of the
+// operating system does not: a goroutine makes it, and is left behind.
+type inlet struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (in *inlet) Read(p []byte) (int, error) {
+	type result struct {
+		b   []byte
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		b := make([]byte, len(p))
+		n, err := in.r.Read(b)
+		done <- result{b[:n], err}
+	}()
+	select {
+	case r := <-done:
+		return copy(p, r.b), r.err
+	case <-in.ctx.Done():
+		return 0, context.Cause(in.ctx)
+	}
 }
 
 // outlet is standard output. When its reader goes away it stops the program:

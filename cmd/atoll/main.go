@@ -34,7 +34,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []str
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	p := &program{
-		stdin:     stdin,
+		stdin:     &inlet{ctx: ctx, r: stdin},
 		stdout:    &outlet{w: stdout, stop: stop},
 		stderr:    stderr,
 		stdinTTY:  isTerminal(stdin),

@@ -391,6 +391,39 @@ func TestPromptFromStdin(t *testing.T) {
 	}
 }
 
+// TestSignalEndsARead: a signal also ends a program that waits for standard input.
+func TestSignalEndsARead(t *testing.T) {
+	p := newPlace(t)
+	for _, args := range [][]string{
+		{"-p", "-", "-m", p.script(t, `{"text":"ok"}`)},
+		{"tool", "run", "ls", "--args", "-"},
+		{"model", "parse", "--family", "hermes"},
+	} {
+		t.Run(strings.Join(args[:2], " "), func(t *testing.T) {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			defer w.Close() // after the process has ended
+			cmd := p.command(t, args...)
+			cmd.Stdin = r
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(300 * time.Millisecond) // until it reads
+			start := time.Now()
+			cmd.Process.Signal(syscall.SIGINT)
+			cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || time.Since(start) > stopTime/2 {
+				t.Errorf("exit code %d after %v\n%s", code, time.Since(start), stderr.String())
+			}
+		})
+	}
+}
+
 // TestDiskFull is B055. It needs a small file system of its own.
 func TestDiskFull(t *testing.T) {
 	if runtime.GOOS != "linux" {

@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
+	"atoll/core/event"
 	"atoll/core/modelstore"
-	"time"
 )
 
 // hostile holds every way in that B079 names: OSC 52, CSI, OSC 0, a bare C1
@@ -121,5 +123,18 @@ func TestMeter(t *testing.T) {
 	}
 	if s := tty.String(); !strings.Contains(s, "\rfetch m [###############...............]  50 %  100 B of 200 B") || strings.Count(s, "\n") != 2 {
 		t.Errorf("terminal: %q", s)
+	}
+}
+
+// TestCallLineOfManyArguments: what is cut off is not put together first.
+func TestCallLineOfManyArguments(t *testing.T) {
+	var b strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&b, `,"k%d":%d`, i, i)
+	}
+	start := time.Now()
+	line := callLine(event.ToolCall{Name: "read", Input: []byte("{" + b.String()[1:] + "}")})
+	if d := time.Since(start); d > time.Second || len(line) > callColumn+3 || !strings.HasPrefix(line, "read k1=1 k2=2 ") {
+		t.Errorf("%q after %v", line, d)
 	}
 }

@@ -169,7 +169,7 @@ func callLine(c event.ToolCall) string {
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return shorten(line+" "+string(c.Input), callColumn)
 	}
-	for dec.More() {
+	for len(line) <= callColumn && dec.More() { // more would be cut
 		key, err := dec.Token()
 		var value json.RawMessage
 		if err != nil || dec.Decode(&value) != nil {
