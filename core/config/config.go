@@ -36,10 +36,18 @@ type Rule struct {
 
 // Load reads a file. A file that does not exist gives zero settings.
 func Load(path string) (Settings, error) {
-	f, err := os.Open(path)
+	// Looked at before it is opened: opening a FIFO would wait for a writer.
+	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Settings{}, nil
 	}
+	if err != nil {
+		return Settings{}, fmt.Errorf("read settings: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return Settings{}, fmt.Errorf("read settings: %s is not a regular file", path)
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return Settings{}, fmt.Errorf("read settings: %w", err)
 	}

@@ -79,6 +79,9 @@ func TestLoad(t *testing.T) {
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "larger") {
 		t.Error(err)
 	}
+	if _, err := Load(os.DevNull); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Error(err)
+	}
 }
 
 func FuzzParse(f *testing.F) {
