@@ -22,17 +22,21 @@ type Options struct {
 	Tier string
 }
 
+// MaxThreads is the largest Options.Threads. More are no use on any machine, and the
+// Go runtime ends a process of ten thousand.
+const MaxThreads = 1024
+
 // Tiers lists the names that Options.Tier takes.
 var Tiers = []string{"generic", "avx2", "avx512vnni"}
 
 // Open returns the backend. A forced tier that the processor lacks is an error that
 // wraps [kernels.ErrUnavailable]; nothing else is taken in its place.
 func Open(o Options) (kernels.Backend, error) {
-	if o.Threads < 0 {
-		return nil, fmt.Errorf("open backend: %d threads", o.Threads)
+	if o.Threads < 0 || o.Threads > MaxThreads {
+		return nil, fmt.Errorf("open backend: %d threads, want 0 to %d", o.Threads, MaxThreads)
 	}
 	if o.Threads == 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
+		o.Threads = min(runtime.GOMAXPROCS(0), MaxThreads)
 	}
 	if o.Tier != "" && !slices.Contains(Tiers, o.Tier) {
 		return nil, fmt.Errorf("open backend: unknown tier %q, want one of %s", o.Tier, strings.Join(Tiers, ", "))

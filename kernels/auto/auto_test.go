@@ -38,7 +38,7 @@ func TestOpen(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	for _, o := range []Options{{Tier: "sse9"}, {Threads: -1}} {
+	for _, o := range []Options{{Tier: "sse9"}, {Threads: -1}, {Threads: MaxThreads + 1}} {
 		if b, err := Open(o); err == nil {
 			b.Close()
 			t.Errorf("%+v: no error", o)
