@@ -102,6 +102,10 @@ func (a *arranger) known(arg string) bool {
 
 func (a *arranger) word(arg string) {
 	if len(a.positional) == 0 {
+		if arg == "help" && len(a.commands) > 0 {
+			a.help = true
+			return
+		}
 		for _, c := range a.commands {
 			if c.HasName(arg) {
 				a.command, a.flags, a.commands = c, c.Flags, c.Subcommands
@@ -123,13 +127,10 @@ func (a *arranger) unknown(written string) error {
 
 func (a *arranger) result() ([]string, error) {
 	out := append([]string{"atoll"}, a.path...)
-	if a.help {
-		return append(out, "--help"), nil
-	}
-	if a.version && a.command == nil {
+	if !a.help && a.version && a.command == nil {
 		return []string{"atoll", "version"}, nil
 	}
-	if a.version {
+	if !a.help && a.version {
 		return nil, a.unknown("--version")
 	}
 	if len(a.commands) > 0 && len(a.positional) > 0 {
@@ -140,6 +141,9 @@ func (a *arranger) result() ([]string, error) {
 			text += `; a prompt is given with -p "..."`
 		}
 		return nil, usagef("%s", text)
+	}
+	if a.help {
+		return append(out, "--help"), nil
 	}
 	if a.command != nil && len(a.commands) > 0 {
 		return nil, usagef("%s needs a command; see %s --help", a.name(), a.name())

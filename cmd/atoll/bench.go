@@ -12,16 +12,17 @@ import (
 
 func (p *program) benchCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "bench",
-		Usage:       "measure the speed of a model, with the tests of llama-bench",
-		Description: "Numbers may be lists: -p 128,512. pp512 evaluates 512 tokens in batches, tg128 makes 128 tokens one by one.",
+		Name:  "bench",
+		Usage: "measure the speed of a model, with the tests of llama-bench",
+		Description: "Numbers may be lists: -p 128,512. pp512 evaluates 512 tokens in batches, tg128 makes 128 tokens one by one.\n\n" +
+			"Examples:\n   atoll bench -p 128,512 -n 32 -r 3\n   atoll bench -m smollm2-135m -d 0,512 -o json",
 		Flags: []cli.Flag{
 			modelFlag(), threadsFlag(),
 			&cli.StringFlag{Name: "n-prompt", Aliases: []string{"p"}, Usage: "evaluate `N` tokens; 0: leave the test out", Value: "512"},
 			&cli.StringFlag{Name: "n-gen", Aliases: []string{"n"}, Usage: "make `N` tokens; 0: leave the test out", Value: "128"},
 			&cli.StringFlag{Name: "n-depth", Aliases: []string{"d"}, Usage: "with `N` tokens in the cache", Value: "0"},
 			&cli.IntFlag{Name: "repetitions", Aliases: []string{"r"}, Usage: "time each test `N` times", Value: 5},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "json or md (`FORMAT`)", Value: "md"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` is json or md", Value: "md"},
 			&cli.BoolFlag{Name: "no-warmup", Usage: "leave out the run before each test that is not timed"},
 			jsonFlag(),
 		},

@@ -181,7 +181,7 @@ func (p *program) showDiagnosis(d *diagnosis) error {
 	}
 	mark := map[string]string{"ok": "ok  ", "note": "note", "bad": "BAD "}
 	for _, f := range d.Findings {
-		if _, err := fmt.Fprintf(p.screen, "%s  %-17s %s\n", mark[f.State], f.Name, visible(f.Text)); err != nil {
+		if _, err := fmt.Fprintf(p.screen, "%s  %-18s %s\n", mark[f.State], f.Name, visible(f.Text)); err != nil {
 			return err
 		}
 	}

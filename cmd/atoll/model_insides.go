@@ -28,6 +28,7 @@ func (p *program) modelInsides() []*cli.Command {
 	return []*cli.Command{
 		{
 			Name: "inspect", Usage: "show metadata, tensors and the memory plan", ArgsUsage: "MODEL",
+			Description: "MODEL is a name of \"atoll model list\" or a GGUF file.",
 			Flags: []cli.Flag{
 				jsonFlag(),
 				&cli.IntFlag{Name: "ctx", Usage: "plan for a window of `N` tokens (0: the default)"},
@@ -37,7 +38,8 @@ func (p *program) modelInsides() []*cli.Command {
 		},
 		{
 			Name: "tokenize", Usage: "text to token ids", ArgsUsage: "[FILE]",
-			Description: "--jsonl: {\"text\",\"add_special\",\"parse_special\"} -> {\"ids\"}. Without FILE standard input is read.",
+			Description: "--jsonl: {\"text\",\"add_special\",\"parse_special\"} -> {\"ids\"}. Without FILE standard input is read.\n\n" +
+				"Example: echo \"Hello, world\" | atoll model tokenize -m smollm2-135m",
 			Flags: []cli.Flag{
 				modelFlag(), jsonFlag(), jsonl,
 				&cli.BoolFlag{Name: "special", Usage: "the text of a control token becomes that token"},
@@ -59,7 +61,7 @@ func (p *program) modelInsides() []*cli.Command {
 				modelFlag(), jsonFlag(), jsonl,
 				&cli.StringFlag{Name: "template", Usage: "the template in `FILE` instead of the model's"},
 				&cli.StringFlag{Name: "context", Usage: "the template's variables, a JSON object in `FILE` (-: standard input)"},
-				&cli.StringFlag{Name: "now", Usage: "what strftime_now formats, as `2026-01-02T03:04:05`"},
+				&cli.StringFlag{Name: "now", Usage: "the `TIME` that strftime_now formats, such as 2026-01-02T03:04:05"},
 			},
 			Action: p.modelRender,
 		},
@@ -68,7 +70,7 @@ func (p *program) modelInsides() []*cli.Command {
 			Description: "--jsonl: {\"family\",\"raw\",\"tools\"} -> {\"content\",\"reasoning\",\"calls\"}.",
 			Flags: []cli.Flag{
 				jsonFlag(), jsonl,
-				&cli.StringFlag{Name: "family", Usage: "form of the calls, such as `hermes`", Value: "hermes"},
+				&cli.StringFlag{Name: "family", Usage: "`FORM` of the calls", Value: "hermes"},
 				&cli.StringFlag{Name: "tools", Usage: "the offered tools, a JSON array in `FILE`"},
 			},
 			Action: p.modelParse,

@@ -23,7 +23,7 @@ func workspaceFlag() cli.Flag {
 }
 
 func modelFlag() cli.Flag {
-	return &cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "`MODEL`: a name of \"atoll model list\", a GGUF file, or script:FILE"}
+	return &cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "`MODEL` is a name of \"atoll model list\", a GGUF file, or (for prompts) script:FILE"}
 }
 
 func threadsFlag() cli.Flag {
@@ -38,8 +38,8 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "resume", Aliases: []string{"r"}, Usage: "continue the session `ID`"},
 		workspaceFlag(),
 		modelFlag(),
-		&cli.StringFlag{Name: "mode", Usage: "read-only or workspace-write (`MODE`); without it read-only, or the session's"},
-		&cli.StringFlag{Name: "output-format", Usage: "text, json or stream-json (`FORMAT`)", Value: formatText},
+		&cli.StringFlag{Name: "mode", Usage: "`MODE` is read-only or workspace-write; a continued session keeps its own"},
+		&cli.StringFlag{Name: "output-format", Usage: "`FORMAT` is text, json or stream-json", Value: formatText},
 		&cli.IntFlag{Name: "ctx", Usage: "context window of `N` tokens (0: what the model was trained for, within reason)"},
 		threadsFlag(),
 		&cli.IntFlag{Name: "max-steps", Usage: "stop a turn after `N` model steps (0: the default)"},

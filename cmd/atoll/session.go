@@ -152,6 +152,11 @@ func (p *program) showMessage(m message.Message) error {
 		}
 		switch part := part.(type) {
 		case message.Text:
+			if part.Synthetic { // such as the workspace's files
+				lines := strings.Count(strings.TrimSpace(part.Text), "\n") + 1
+				_, err = fmt.Fprintf(p.screen, "(%d lines that atoll put here; --json shows them)\n", lines)
+				continue
+			}
 			_, err = fmt.Fprintf(p.screen, "%s\n", strings.TrimSuffix(part.Text, "\n"))
 		case message.Reasoning:
 			_, err = fmt.Fprintf(p.screen, "(thinks) %s\n", strings.TrimSuffix(part.Text, "\n"))

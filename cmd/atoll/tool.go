@@ -25,15 +25,17 @@ func (p *program) toolCommand() *cli.Command {
 			{
 				Name: "run", Usage: "run one tool in the sandbox", ArgsUsage: "(NAME | --module X.wasm)",
 				Description: "The result goes to standard output. Exit codes: 0 the tool succeeded, 1 it failed, 2 usage or manifest,\n" +
-					"5 the sandbox cannot be had or the module asks for what was not granted.",
+					"5 the sandbox cannot be had or the module asks for what was not granted.\n\n" +
+					"Examples:\n   atoll tool run grep --args '{\"pattern\": \"TODO\"}'\n" +
+					"   atoll tool run edit --mode workspace-write --args '{\"path\": \"a.go\", \"old\": \"1\", \"new\": \"2\"}'",
 				Flags: []cli.Flag{
 					workspaceFlag(),
-					&cli.StringFlag{Name: "mode", Usage: "read-only or workspace-write (`MODE`)", Value: "read-only"},
+					&cli.StringFlag{Name: "mode", Usage: "`MODE` is read-only or workspace-write", Value: "read-only"},
 					&cli.StringFlag{Name: "args", Usage: "the arguments, a `JSON` object; - reads them from standard input", Value: "{}"},
 					&cli.StringFlag{Name: "module", Usage: "run the module in `FILE`, which did not come with atoll"},
 					&cli.StringFlag{Name: "manifest", Usage: "its manifest in `FILE`; without it the module's own section, or NAME.json beside it"},
 					&cli.BoolFlag{Name: "one-wall", Usage: "accept that such a module runs in this process"},
-					&cli.StringSliceFlag{Name: "mount", Usage: "a further folder, `ro:DIR` or rw:DIR; may be repeated"},
+					&cli.StringSliceFlag{Name: "mount", Usage: "a further folder, `ro:DIR` (or rw:DIR); may be repeated"},
 					&cli.StringSliceFlag{Name: "grant", Usage: "a `CAPABILITY` that the manifest may ask for: clock, random, env:NAME; may be repeated"},
 					&cli.DurationFlag{Name: "timeout", Usage: "end the call after `TIME`, such as 2s"},
 					&cli.StringFlag{Name: "memory", Usage: "limit of memory, such as `256M`"},

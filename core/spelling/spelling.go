@@ -2,14 +2,14 @@
 package spelling
 
 // Closest returns the name that is nearest to word: at most two insertions, deletions or replacements of bytes away, and
-// fewer than the name has bytes. Of equally near names it is the first in the order of strings. It is "" where none is near.
+// at most half as many as the word has bytes. Of equally near names it is the first in the order of strings. It is "" where none is near.
 func Closest(word string, names []string) string {
 	best, at := "", 3
 	for _, name := range names {
 		if max(len(word)-len(name), len(name)-len(word)) > 2 {
 			continue
 		}
-		if d := distance(word, name); d < len(name) && (d < at || d == at && name < best) {
+		if d := distance(word, name); 2*d <= len(word) && (d < at || d == at && name < best) {
 			best, at = name, d
 		}
 	}

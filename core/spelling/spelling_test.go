@@ -12,6 +12,7 @@ func TestClosest(t *testing.T) {
 		{"two neighbours exchanged", "sessoin", "session"},
 		{"three edits", "sexxxon", ""},
 		{"as many edits as letters", "x", ""},
+		{"more edits than half of the letters", "foo", ""},
 		{"nothing", "", ""},
 	} {
 		if got := Closest(tt.word, names); got != tt.want {
