@@ -193,6 +193,15 @@ func TestVersionIsSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
+	// Linux counts what the parent took at its peak, too, so the parent must be small.
+	if self, err := os.Executable(); err == nil && os.Getenv("ATOLL_TEST_SMALL") == "" {
+		again := exec.Command(self, "-test.run=^TestVersionIsSmall$")
+		again.Env = append(os.Environ(), "ATOLL_TEST_SMALL=1")
+		if out, err := again.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
 	bin := filepath.Join(t.TempDir(), "atoll")
 	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
