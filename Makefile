@@ -111,7 +111,7 @@ check: generate format wasm lint cross ## all checks that are not tests; fails i
 
 .PHONY: demo
 demo: all ## let the model answer a question and fix a bug; MODEL=NAME or MODEL=FILE.gguf
-	@ATOLL=$(abspath $(BIN)) MODEL=$(MODEL) testdata/demo/run.sh
+	@ATOLL='$(abspath $(BIN))' MODEL='$(MODEL)' testdata/demo/run.sh
 
 .PHONY: clean
 clean: ## remove what was built

@@ -25,8 +25,14 @@ command -v git >/dev/null || die "git is missing; it shows the diff"
 # `model pull` fetches what is not there, says what is missing when it cannot,
 # and prints the file's path.
 case $MODEL in
-*.gguf | script:*) file=$MODEL ;;
-*) file=$("$ATOLL" model pull ${MODEL:+"$MODEL"}) || exit $? ;;
+/*.gguf | script:/*) file=$MODEL ;;
+*.gguf) file=$PWD/$MODEL ;;
+script:*) file=script:$PWD/${MODEL#script:} ;;
+*) file=$("$ATOLL" model pull ${MODEL:+"$MODEL"}) || {
+	code=$?
+	echo "demo: with a GGUF file that is already here: make demo MODEL=FILE.gguf" >&2
+	exit "$code"
+} ;;
 esac
 case ${PARTS:-}:$file in
 :*0.5b* | :*[Ss]mol[Ll][Mm]*)
@@ -69,7 +75,8 @@ ask workspace-write "A test fails. Find the bug in the code and fix it. Do not c
 $(grep -v -e '^FAIL' -e '^exit status' "$tmp/before.txt")"
 
 say "the change"
-git --no-pager diff --no-index -- "$here/contacts" "$tmp/contacts" && die "the model changed nothing"
+mkdir "$tmp/diff" && cp -R "$here/contacts" "$tmp/diff/a" && cp -R "$tmp/contacts" "$tmp/diff/b"
+(cd "$tmp/diff" && git --no-pager diff --no-index --no-prefix a b) && die "the model changed nothing"
 cmp -s "$here/contacts/contact_test.go" contact_test.go || die "the model changed the test"
 
 say "go test"
