@@ -34,14 +34,14 @@ func greedyCases(t *testing.T, model string) []greedyCase {
 
 // TestGreedyTokens writes 32 tokens after each of ten prompts and compares them with
 // llama.cpp's, up to the first place where two tokens are nearly tied, so that the
-// roundings of either engine decide. Nine of ten must agree. What counts as tied is
-// what llama.cpp itself shows between two processors, see testdata/golden/README.md.
+// roundings of either engine decide. Nine of ten must agree.
 func TestGreedyTokens(t *testing.T) {
-	for _, m := range []struct {
-		name, file string
-		tie        float64 // what counts as nearly tied, in log-probability
-	}{
-		{"smollm2-135m", smollm2, 0.36}, {"qwen2.5-coder-0.5b", qwenHalf, 0.24}, {"qwen2.5-coder-1.5b", qwenLarge, 0.24},
+	// What counts as nearly tied, in log-probability: twice the root mean square by
+	// which llama.cpp's own rounding moves a log-probability, see
+	// testdata/golden/README.md.
+	const tie = 0.24
+	for _, m := range []struct{ name, file string }{
+		{"smollm2-135m", smollm2}, {"qwen2.5-coder-0.5b", qwenHalf}, {"qwen2.5-coder-1.5b", qwenLarge},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			e := open(t, Options{Path: realModel(t, m.file), Ctx: 512, Tier: os.Getenv("ATOLL_CPU")})
@@ -77,7 +77,7 @@ func TestGreedyTokens(t *testing.T) {
 					}
 				}
 				t.Logf("%.30q: differs at token %d, %.4f behind", c.Prompt, same, behind)
-				if behind < m.tie {
+				if behind < tie {
 					agree++
 				}
 			}
