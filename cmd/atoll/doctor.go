@@ -128,12 +128,12 @@ func examineDirs(d *diagnosis, dirs app.Directories) {
 		}
 	}
 	config := filepath.Join(dirs.Config, "config.jsonc")
-	if _, err := os.Stat(config); err == nil {
-		d.add("settings", "ok", "%s", config)
-	} else if errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(config); errors.Is(err, os.ErrNotExist) {
 		d.add("settings", "ok", "%s (not there: defaults)", config)
-	} else {
+	} else if err := app.CheckSettings(dirs.Config); err != nil {
 		d.add("settings", "bad", "%v", err)
+	} else {
+		d.add("settings", "ok", "%s", config)
 	}
 }
 

@@ -125,6 +125,12 @@ func workspace(dir string) (string, error) {
 	return real, nil
 }
 
+// CheckSettings reads the user's settings as Open does and returns what is wrong with them. A file that is not there is fine.
+func CheckSettings(configDir string) error {
+	_, err := (&Options{ConfigDir: configDir}).settings()
+	return err
+}
+
 // settings fills the options that are not set from the user's settings file, and returns its rules.
 func (o *Options) settings() ([]permission.Rule, error) {
 	if o.ConfigDir == "" {
