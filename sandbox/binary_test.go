@@ -177,6 +177,25 @@ func wallHit(r *Result, err error) bool {
 }
 
 // TestImports: what is not granted does not link.
+// TestCompileEnds: compiling a module that takes for ever ends with the context.
+func TestCompileEnds(t *testing.T) {
+	const depth = 40_000 // blocks within each other: seconds of compiling
+	body := append([]byte{0}, bytes.Repeat([]byte{0x02, 0x40}, depth)...)
+	wasm := command(append(body, bytes.Repeat([]byte{0x0b}, depth+1)...))
+	rt, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close(t.Context())
+	why := errors.New("the user changed their mind")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, why)
+	defer cancel()
+	start := time.Now()
+	if _, err := rt.Load(ctx, wasm, toolManifest, ThirdParty(true)); !errors.Is(err, why) || time.Since(start) > 2*time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+}
+
 func TestImports(t *testing.T) {
 	rt := newRuntime(t)
 	imp := func(module, name string, kind ...byte) []byte {

@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
@@ -63,6 +64,7 @@ type Runtime struct {
 	onDisk bool
 	loaded map[moduleKey]*compiled
 	old    []func(context.Context) error // what Close has to close beside engine
+	stuck  bool                          // a compilation was left behind; it still uses engine and cache
 	closed bool
 }
 
@@ -149,6 +151,9 @@ func (r *Runtime) Close(ctx context.Context) error {
 		return nil
 	}
 	r.closed = true
+	if r.stuck {
+		return nil
+	}
 	errs := []error{r.engine.Close(ctx), r.cache.Close(ctx)}
 	for _, c := range r.old {
 		errs = append(errs, c(ctx))
@@ -209,21 +214,56 @@ func (r *Runtime) compile(ctx context.Context, wasm []byte, trust Trust) (*compi
 	if !info.command {
 		return nil, fmt.Errorf("%w: it exports no function _start, so it is not a command", ErrModule)
 	}
-	code, err := compileWith(ctx, r.engine, wasm)
-	if err != nil && r.onDisk {
+	code, err := r.compileWithin(ctx, wasm, trust)
+	if err != nil && r.onDisk && !r.stuck {
 		// The disk may be full or the cache unreadable: that must not cost the tool.
 		if again := r.withoutDisk(ctx); again != nil {
 			return nil, again
 		}
 		first := err
-		if code, err = compileWith(ctx, r.engine, wasm); err == nil {
+		if code, err = r.compileWithin(ctx, wasm, trust); err == nil {
 			r.cacheErr = fmt.Errorf("cache of compiled modules: %w", first)
 		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModule, err)
 	}
 	return &compiled{engine: r.engine, module: code, info: info}, nil
+}
+
+// compileTime is what compiling a module of a third party may take. A large one takes seconds, but the compiler is
+// quadratic in what one function can hold: nested blocks, branches, locals that change in loops.
+const compileTime = 60 * time.Second
+
+// compileWithin compiles until ctx ends. The compiler does not look at ctx within a function: it is left behind, and
+// with it the engine that it works on.
+func (r *Runtime) compileWithin(ctx context.Context, wasm []byte, trust Trust) (wazero.CompiledModule, error) {
+	workers := runtime.GOMAXPROCS(0)
+	if trust.thirdParty {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, compileTime, fmt.Errorf("compiling it takes more than %v", compileTime))
+		defer cancel()
+		workers = 1 // a panic in one of several could not be caught
+	}
+	type result struct {
+		code wazero.CompiledModule
+		err  error
+	}
+	done, engine := make(chan result, 1), r.engine
+	go func() {
+		code, err := compileWith(experimental.WithCompilationWorkers(ctx, workers), engine, wasm)
+		done <- result{code, err}
+	}()
+	select {
+	case res := <-done:
+		return res.code, res.err
+	case <-ctx.Done():
+		r.stuck = true
+		return nil, context.Cause(ctx)
+	}
 }
 
 // withoutDisk changes to an engine whose cache is in memory. Modules that are compiled stay usable.
@@ -240,6 +280,5 @@ func compileWith(ctx context.Context, engine wazero.Runtime, wasm []byte) (code 
 			err = fmt.Errorf("compile: %v", p)
 		}
 	}()
-	ctx = experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
 	return engine.CompileModule(ctx, wasm)
 }
