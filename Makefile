@@ -48,8 +48,24 @@ $(WASM_DONE): $(WASM_SRC)
 
 # ---- tests ----
 
+# Where the program keeps models, unless told otherwise.
+ifneq ($(ATOLL_HOME),)
+export ATOLL_MODELS ?= $(ATOLL_HOME)/models
+endif
+ifneq ($(XDG_DATA_HOME),)
+export ATOLL_MODELS ?= $(XDG_DATA_HOME)/atoll/models
+endif
+export ATOLL_MODELS ?= $(HOME)/.local/share/atoll/models
+
+# Tests that need a model skip where it is missing, and fail with CI=true.
+.PHONY: test-models
+test-models: all ## fetch the two small models that tests use
+	@for model in smollm2-135m qwen2.5-coder-0.5b; do \
+		$(BIN) model pull $$model >/dev/null || { [ "$$CI" != true ] && echo "the tests that need $$model are skipped"; } || exit 1; \
+	done
+
 .PHONY: test
-test: wasm ## run all tests
+test: wasm test-models ## run all tests
 	$(GO) test -timeout 20m $(PKGS)
 
 .PHONY: test-short
