@@ -143,8 +143,12 @@ func (p *program) dialogue(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		if strings.TrimSpace(line) == "" {
+		switch strings.TrimSpace(line) {
+		case "", "exit", "quit", "/exit", "/quit":
 			return nil
+		case "help", "/help", "?":
+			p.note("write what is to be done; an empty line, exit or Ctrl-D ends it, Ctrl-C stops a turn; flags: atoll --help")
+			continue
 		}
 		text, err := p.readPrompt(strings.ToValidUTF8(line, "\ufffd"))
 		if err != nil {

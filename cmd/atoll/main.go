@@ -195,7 +195,7 @@ On a terminal atoll asks once for each folder whether it may change files there;
 Examples:
    atoll -p "Where is the retry delay set?"
    atoll -p "Make the retry delay 2 seconds" --mode workspace-write
-   atoll -c -p "Which function uses it?"
+   atoll -c -p "Where is it used?"
    atoll -p - --output-format json < prompt.txt
 
 Exit codes: 0 success, 1 failure, 2 usage, 3 a permission was needed and nobody

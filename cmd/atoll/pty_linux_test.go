@@ -115,11 +115,11 @@ func TestDialogue(t *testing.T) {
 		`{"text":"Second answer.","expect":{"contains":"one"}}`,
 	)
 	// The question about the workspace comes once.
-	code, screen := p.terminal(t, nil, "y\none\ntwo\n\n", "-m", model)
+	code, screen := p.terminal(t, nil, "y\nhelp\none\ntwo\nexit\n", "-m", model)
 	if code != exitOK {
 		t.Errorf("exit code %d: %s", code, screen)
 	}
-	for _, want := range []string{"May atoll change files below", "First answer.\n", "* write a.txt", "Second answer.\n"} {
+	for _, want := range []string{"May atoll change files below", "Ctrl-C stops a turn; flags: atoll --help", "First answer.\n", "* write a.txt", "Second answer.\n"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("screen lacks %q: %q", want, screen)
 		}

@@ -38,7 +38,7 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "resume", Aliases: []string{"r"}, Usage: "continue the session `ID`"},
 		workspaceFlag(),
 		modelFlag(),
-		&cli.StringFlag{Name: "mode", Usage: "`MODE` is read-only or workspace-write; a continued session keeps its own"},
+		&cli.StringFlag{Name: "mode", Usage: "`MODE` is read-only or workspace-write; without it a continued session keeps its own"},
 		&cli.StringFlag{Name: "output-format", Usage: "`FORMAT` is text, json or stream-json", Value: formatText},
 		&cli.IntFlag{Name: "ctx", Usage: "context window of `N` tokens (0: what the model was trained for, within reason)"},
 		threadsFlag(),
