@@ -11,18 +11,16 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"atoll/core/app"
 	"atoll/core/atomicfile"
 	"atoll/core/config"
 	"atoll/core/permission"
 )
 
-// modesFile keeps, in the data directory, what the user answered for each
-// workspace: a JSON object from path to mode.
-const modesFile = "modes.json"
-
 // askedMode returns the mode of a new session on a terminal when nothing else
-// says it: the user is asked once for each workspace. Elsewhere it is empty,
-// which means read-only.
+// says it: the user is asked once for each workspace, and app.ModesFile keeps the
+// answers, a JSON object from path to mode. Elsewhere it is empty, which means
+// read-only.
 func (p *program) askedMode(c *cli.Context, workspace string) (string, error) {
 	if !p.canAsk() || c.IsSet("mode") || p.getenv("ATOLL_MODE") != "" || c.IsSet("resume") || c.Bool("continue") || c.String("output-format") != formatText {
 		return "", nil
@@ -34,7 +32,7 @@ func (p *program) askedMode(c *cli.Context, workspace string) (string, error) {
 	if s, err := config.Load(filepath.Join(d.Config, "config.jsonc")); err != nil || s.Mode != "" {
 		return "", err
 	}
-	path := filepath.Join(d.Data, modesFile)
+	path := filepath.Join(d.Data, app.ModesFile)
 	modes, err := readModes(path)
 	if err != nil {
 		return "", err

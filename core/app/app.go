@@ -179,13 +179,16 @@ func system(ws string, canWrite bool) (text string, notices []string, err error)
 	return prompt.Build(prompt.Options{OS: runtime.GOOS, CanWrite: canWrite, Instructions: in}), notices, nil
 }
 
+// ModesFile is where a front end may remember, in DataDir, the modes that the user gave to workspaces. No tool sees it.
+const ModesFile = "modes.json"
+
 // private returns what no tool may see or change: what atoll itself obeys.
 func private(o Options) []string {
-	dirs := []string{filepath.Join(o.DataDir, "sessions"), o.ModelsDir}
+	paths := []string{filepath.Join(o.DataDir, "sessions"), filepath.Join(o.DataDir, ModesFile), o.ModelsDir}
 	if o.ConfigDir != "" {
-		dirs = append(dirs, o.ConfigDir)
+		paths = append(paths, o.ConfigDir)
 	}
-	return dirs
+	return paths
 }
 
 func toolOptions(o Options, ws string) sandboxed.Options {

@@ -282,6 +282,7 @@ func TestPrivate(t *testing.T) {
 	p.put(filepath.Join(p.opts.ConfigDir, "config.jsonc"), "{}")
 	p.opts.Mode = "workspace-write"
 	p.script(call("write", m{"path": "config/config.jsonc", "content": "{\"mode\": \"workspace-write\"}"}),
+		call("write", m{"path": "data/modes.json", "content": "{\"/\": \"workspace-write\"}"}),
 		call("read", m{"path": "config/config.jsonc"}), call("glob", m{"pattern": "data/sessions/**"}), `{"text": "done"}`)
 	res, events := p.run("", "go")
 	if res.ExitCode != 0 {
@@ -290,10 +291,13 @@ func TestPrivate(t *testing.T) {
 	if p.read("config/config.jsonc") != "{}" {
 		t.Error("the settings were changed")
 	}
+	if _, err := os.Lstat(filepath.Join(p.opts.DataDir, ModesFile)); err == nil {
+		t.Error("a mode was remembered")
+	}
 	for _, e := range events {
-		if r, ok := e.Body.(event.ToolResult); ok && r.CallID != "c3" && !r.IsError {
+		if r, ok := e.Body.(event.ToolResult); ok && r.CallID != "c4" && !r.IsError {
 			t.Errorf("%+v", r)
-		} else if ok && r.CallID == "c3" && strings.Contains(r.Output, "meta.json") {
+		} else if ok && r.CallID == "c4" && strings.Contains(r.Output, "meta.json") {
 			t.Errorf("%+v", r)
 		}
 	}
