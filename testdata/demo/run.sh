@@ -47,6 +47,8 @@ cleanup() { if [ -n "${KEEP:-}" ]; then echo "kept: $tmp"; else rm -rf "$tmp"; f
 trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+trap 'exit 129' HUP
+trap 'exit 141' PIPE
 cp -R "$here/contacts" "$tmp/contacts"
 export ATOLL_HOME="$tmp/home" GOFLAGS= GOWORK=off
 cd "$tmp/contacts"
