@@ -38,12 +38,22 @@ type Options struct {
 	// MaxTokens limits the output of one model step; 0 means DefaultMaxTokens.
 	MaxTokens int
 	Sampling  llm.Sampling
-	// Overview is shown to the model before the first prompt of a session, such as a list of files; nil or "" means nothing.
-	// It becomes part of the user's message in the journal, so that it stays the same for the whole session.
-	Overview func(ctx context.Context) string
+	// View is what the agent itself sees of the workspace; nil means nothing.
+	View *View
 	// Nudge lets the agent tell the model once a turn to go on, when it ends its turn with the announcement of an action that
 	// it did not take, with nothing at all, or with a change to a file's code that it only showed. See RATIONALE.md, "Why a nudge?".
 	Nudge bool
+}
+
+// View is what an agent sees of the workspace without a call of the model: as much as the tools, which it comes through.
+type View struct {
+	// Overview is shown to the model before the first prompt of a session, such as a list of files; "" means nothing.
+	// It becomes part of the user's message in the journal, so that it stays the same for the whole session.
+	Overview func(ctx context.Context) string
+	// Find returns the files that hold a line of text.
+	Find func(ctx context.Context, line string) []string
+	// Edit is the tool that changes the text of a file, which its first argument "path" names.
+	Edit string
 }
 
 // Agent runs the turns of one session, one at a time.
@@ -135,8 +145,8 @@ func (a *Agent) Turn(ctx context.Context, text string) Outcome {
 func (t *turn) begin(text string) error {
 	s := t.opts.Session
 	m := message.NewUser(s.NextMessageID(), text)
-	if t.number == 1 && t.opts.Overview != nil {
-		if o := t.opts.Overview(t.ctx); o != "" {
+	if t.number == 1 && t.opts.View != nil {
+		if o := t.opts.View.Overview(t.ctx); o != "" {
 			m.Parts = []message.Part{message.Text{Text: o, Synthetic: true}, message.Text{Text: text}}
 		}
 	}

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +61,6 @@ const pathSchema = `{"type":"object","properties":{"path":{"type":"string"},"lim
 func fakes(started chan<- struct{}) []tool.Tool {
 	files := map[string]string{
 		"a.txt": "alpha\n", "b.txt": "beta\n", "big": strings.Repeat("0123456789", 4000),
-		"sum.go": "func sum(a, b int) int {\n\treturn a - b // the sum\n}\n", "sum_test.go": "func testSum() bool {\n\treturn sum(1, 2) == 3\n}\n",
 	}
 	count := 0
 	return []tool.Tool{
@@ -83,19 +80,6 @@ func fakes(started chan<- struct{}) []tool.Tool {
 				p := a["path"].(string)
 				files[p] = a["content"].(string)
 				return tool.Result{Output: "wrote " + p, Diff: "--- a/" + p + "\n+++ b/" + p + "\n"}, nil
-			}},
-		&fakeTool{"grep", `{"type":"object","properties":{"pattern":{"type":"string"},"literal":{"type":"boolean"}},"required":["pattern"]}`,
-			permission.Read, func(_ context.Context, a map[string]any) (tool.Result, error) {
-				var out strings.Builder
-				for _, name := range slices.Sorted(maps.Keys(files)) {
-					n := 0
-					for line := range strings.Lines(files[name]) {
-						if n++; strings.Contains(line, a["pattern"].(string)) {
-							fmt.Fprintf(&out, "%s:%d:%s", name, n, line)
-						}
-					}
-				}
-				return tool.Result{Output: out.String()}, nil
 			}},
 		&fakeTool{"wait", `{"type":"object","properties":{}}`, permission.Read, func(ctx context.Context, _ map[string]any) (tool.Result, error) {
 			close(started)
@@ -126,6 +110,7 @@ type rigOptions struct {
 	interactive bool
 	maxSteps    int
 	nudge       bool
+	view        *agent.View
 	context     int
 }
 
@@ -157,7 +142,7 @@ func newRigModel(t *testing.T, m llm.Model, o rigOptions) *rig {
 	}
 	r.broker = permission.NewBroker(permission.Policy{Mode: o.mode, User: o.rules}, o.interactive)
 	r.agent = agent.New(agent.Options{
-		Session: r.sess, Model: m, Tools: reg, Broker: r.broker, System: "system", MaxSteps: o.maxSteps, Nudge: o.nudge,
+		Session: r.sess, Model: m, Tools: reg, Broker: r.broker, System: "system", MaxSteps: o.maxSteps, Nudge: o.nudge, View: o.view,
 	})
 	return r
 }

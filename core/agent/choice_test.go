@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"atoll/core/agent"
 	"atoll/core/event"
 	"atoll/core/llm"
 	"atoll/core/llm/script"
@@ -22,6 +23,21 @@ type watched struct {
 func (w *watched) Generate(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Result, error) {
 	w.choices = append(w.choices, req.ToolChoice)
 	return w.Model.Generate(ctx, req, emit)
+}
+
+// files of the workspace in which find looks.
+var files = map[string]string{
+	"sum.go":      "func sum(a, b int) int {\n\treturn a - b // the sum\n}\n",
+	"sum_test.go": "func testSum() bool {\n\treturn sum(1, 2) == 3\n}\n",
+}
+
+func find(_ context.Context, line string) (paths []string) {
+	for name, text := range files {
+		if strings.Contains(text, line) {
+			paths = append(paths, name)
+		}
+	}
+	return paths
 }
 
 func TestToolChoice(t *testing.T) {
@@ -76,7 +92,11 @@ func TestToolChoice(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := &watched{Model: m}
-			r := newRigModel(t, w, rigOptions{nudge: true, mode: c.mode})
+			r := newRigModel(t, w, rigOptions{nudge: true, mode: c.mode, view: &agent.View{
+				Overview: func(context.Context) string { return "" },
+				Find:     find,
+				Edit:     "edit",
+			}})
 			if out := r.agent.Turn(context.Background(), "go"); out.Stop != event.StopEnd {
 				t.Errorf("%+v", out)
 			}

@@ -1,21 +1,19 @@
 package agent
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"atoll/core/llm"
 	"atoll/core/permission"
-	"atoll/core/tool"
 )
 
 const (
 	// nudgeText is what a model is told that ended its turn with an announcement.
 	nudgeText = "Continue: call the tool for that now. If nothing is left to do, give the final answer."
 	// showedText is what a model is told that showed changed code instead of changing the file.
-	showedText = "No file has been changed: code in an answer changes nothing. Make this change in %s now, with a call of edit."
+	showedText = "No file has been changed: code in an answer changes nothing. Make this change in %s now, with a call of %s."
 )
 
 // nothingText is what a model is told whose answer is a call of something that is no tool, such as a function of the project.
@@ -27,9 +25,9 @@ var callOfNothing = regexp.MustCompile("(?s)^(?:.*\n)?(?:```[a-z]*\\s*)?\\{\\s*\
 // nudge says what to tell a model that ended its turn too early, and what its next step must be; "" where the turn is over.
 func (t *turn) nudge() (text string, choice llm.ToolChoice) {
 	answer := t.out.Text
-	if !t.changed && t.opts.Broker.Mode() == permission.WorkspaceWrite {
+	if v := t.opts.View; v != nil && !t.changed && t.opts.Broker.Mode() == permission.WorkspaceWrite {
 		if path := t.shownChange(answer); path != "" {
-			return fmt.Sprintf(showedText, path), llm.ToolChoice{Mode: llm.ToolRequired, Name: "edit", Given: []llm.Argument{{Name: "path", Value: path}}}
+			return fmt.Sprintf(showedText, path, v.Edit), llm.ToolChoice{Mode: llm.ToolRequired, Name: v.Edit, Given: []llm.Argument{{Name: "path", Value: path}}}
 		}
 	}
 	if strings.TrimSpace(answer) == "" || announces(answer) {
@@ -62,9 +60,9 @@ func (t *turn) shownChange(answer string) string {
 				continue
 			}
 			looked++
-			paths := t.find(line)
+			paths := t.opts.View.Find(t.ctx, line)
 			changed = changed || len(paths) == 0
-			for p := range paths {
+			for _, p := range paths {
 				votes[p]++
 			}
 		}
@@ -82,30 +80,6 @@ func (t *turn) shownChange(answer string) string {
 		}
 	}
 	return ""
-}
-
-// hit is a line of grep's output.
-var hit = regexp.MustCompile(`(?m)^(.+?):\d+:`)
-
-// find returns the files that hold a line, through the search tool and so through the workspace's walls.
-func (t *turn) find(line string) map[string]bool {
-	grep, err := t.opts.Tools.Get("grep", permission.ReadOnly)
-	if err != nil {
-		return nil
-	}
-	input, err := json.Marshal(map[string]any{"pattern": line, "literal": true})
-	if err != nil {
-		return nil
-	}
-	res, err := grep.Run(t.ctx, tool.Call{ID: "find", Input: input, Mode: permission.ReadOnly})
-	if err != nil || res.IsError {
-		return nil
-	}
-	paths := map[string]bool{}
-	for _, m := range hit.FindAllStringSubmatch(res.Output, -1) {
-		paths[m[1]] = true
-	}
-	return paths
 }
 
 // announcements are beginnings of a last sentence that says what comes next instead of doing it.

@@ -92,7 +92,7 @@ func Open(o Options) (*service.Service, error) {
 		System: func(canWrite bool) (string, []string, error) {
 			return system(ws, canWrite)
 		},
-		Overview: overview,
+		View:     view,
 		MaxSteps: o.MaxSteps, MaxTokens: o.MaxTokens, Sampling: o.Sampling,
 		Nudge: !o.NoNudge && !strings.HasPrefix(o.Model, scriptPrefix),
 		Close: t.close,

@@ -36,9 +36,9 @@ type Options struct {
 	Tools func(spill string) (*tool.Registry, error)
 	// System returns the system prompt of a session, and what the user should know about it.
 	System func(canWrite bool) (prompt string, notices []string, err error)
-	// Overview returns what the model is shown of the workspace before the first prompt of a session; nil means nothing.
-	// It is asked only where the policy lets every tool look everywhere.
-	Overview func(ctx context.Context, tools *tool.Registry) string
+	// View returns what the agent sees of the workspace through the tools; nil means nothing. It is taken where no rule
+	// keeps a tool from looking everywhere.
+	View func(tools *tool.Registry) *agent.View
 	// MaxSteps, MaxTokens, Sampling and Nudge are as in agent.Options.
 	MaxSteps, MaxTokens int
 	Sampling            llm.Sampling
@@ -151,18 +151,28 @@ func (s *Service) attach(log *session.Session, m llm.Model, mode permission.Mode
 	}
 	policy := permission.Policy{Mode: mode, User: s.opts.UserRules}
 	broker := permission.NewBroker(policy, s.opts.Interactive)
-	var overview func(ctx context.Context) string
-	look := permission.Request{Tool: "glob", Access: permission.Read, Paths: []string{"."}, Recursive: true}
-	if s.opts.Overview != nil && policy.Evaluate(look).Action == permission.Allow {
-		overview = func(ctx context.Context) string { return s.opts.Overview(ctx, reg) }
+	var view *agent.View
+	if s.opts.View != nil && looksEverywhere(policy) {
+		view = s.opts.View(reg)
 	}
 	return &Session{
 		log: log, broker: broker, notices: notices, model: m.Info().ID,
 		agent: agent.New(agent.Options{
-			Session: log, Model: m, Tools: reg, Broker: broker, System: system, Overview: overview,
+			Session: log, Model: m, Tools: reg, Broker: broker, System: system, View: view,
 			MaxSteps: s.opts.MaxSteps, MaxTokens: s.opts.MaxTokens, Sampling: s.opts.Sampling, Nudge: s.opts.Nudge,
 		}),
 	}, nil
+}
+
+// looksEverywhere reports whether no rule keeps a tool that looks from any part of the workspace.
+func looksEverywhere(p permission.Policy) bool {
+	for _, name := range []string{"glob", "ls", "grep", "read"} {
+		look := permission.Request{Tool: name, Access: permission.Read, Paths: []string{"."}, Recursive: true}
+		if p.Evaluate(look).Action != permission.Allow {
+			return false
+		}
+	}
+	return true
 }
 
 // List returns the workspace's sessions, the last used first.

@@ -208,7 +208,7 @@ func (c Command) grant(m toolabi.Manifest) (grant.Grant, error) {
 	for _, text := range c.Mounts {
 		k, dir, ok := strings.Cut(text, ":")
 		kind, err := grant.ParseKind(k)
-		if !ok || err != nil {
+		if !ok || err != nil || dir == "" {
 			return g, fmt.Errorf("%w: mount %q: want ro:DIR or rw:DIR", ErrCommand, text)
 		}
 		if dir, err = filepath.Abs(dir); err == nil {
@@ -216,6 +216,9 @@ func (c Command) grant(m toolabi.Manifest) (grant.Grant, error) {
 		}
 		if err != nil {
 			return g, fmt.Errorf("%w: mount %q: %w", ErrCommand, text, err)
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return g, fmt.Errorf("%w: mount %q: not a directory", ErrCommand, text)
 		}
 		g.Mounts = append(g.Mounts, grant.Mount{Host: dir, Kind: kind})
 	}

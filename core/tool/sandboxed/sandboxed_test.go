@@ -202,3 +202,18 @@ func TestCancelledAndClosed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBadMounts: what is no folder to mount is an error before anything runs.
+func TestBadMounts(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "ro", "ro:", "rw:", dir, "overlay:" + dir, "ro:" + file, "ro:" + filepath.Join(dir, "none")} {
+		c := sandboxed.Command{Name: "ls", Mode: permission.ReadOnly, Workspace: dir, Args: []byte("{}"), Mounts: []string{text}}
+		if _, err := c.Run(t.Context()); !errors.Is(err, sandboxed.ErrCommand) {
+			t.Errorf("mount %q: %v", text, err)
+		}
+	}
+}

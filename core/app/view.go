@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
+	"atoll/core/agent"
 	"atoll/core/permission"
 	"atoll/core/tool"
 )
@@ -19,6 +22,37 @@ const (
 	contentFiles = 12
 	contentBytes = 6 << 10
 )
+
+// view is what the agent sees of the workspace, through the tools.
+func view(tools *tool.Registry) *agent.View {
+	return &agent.View{
+		Overview: func(ctx context.Context) string { return overview(ctx, tools) },
+		Find:     func(ctx context.Context, line string) []string { return find(ctx, tools, line) },
+		Edit:     "edit",
+	}
+}
+
+// hit is a line of the search tool's output.
+var hit = regexp.MustCompile(`(?m)^(.+?):\d+:`)
+
+// find returns the files that hold a line.
+func find(ctx context.Context, tools *tool.Registry, line string) []string {
+	args, err := json.Marshal(map[string]any{"pattern": line, "literal": true})
+	if err != nil {
+		return nil
+	}
+	out, ok := list(ctx, tools, "grep", string(args))
+	if !ok {
+		return nil
+	}
+	var paths []string
+	for _, m := range hit.FindAllStringSubmatch(out, -1) {
+		if !slices.Contains(paths, m[1]) {
+			paths = append(paths, m[1])
+		}
+	}
+	return paths
+}
 
 // overview lists the files of the workspace, through the tools and so without what they hide. A small model that sees names does
 // not invent them; see RATIONALE.md, "Why a list of files?".
@@ -52,9 +86,13 @@ func contents(ctx context.Context, tools *tool.Registry, names []string) string 
 	if len(names) > contentFiles {
 		return ""
 	}
+	const title = "The files in the workspace:\n\n"
 	var b strings.Builder
-	b.WriteString("The files in the workspace:\n\n")
+	b.WriteString(title)
 	for _, name := range names {
+		if strings.HasPrefix(name, ".") || strings.Contains(name, "/.") {
+			continue // settings and secrets more than code
+		}
 		args, err := json.Marshal(map[string]string{"path": name})
 		if err != nil {
 			return ""
@@ -73,11 +111,15 @@ func contents(ctx context.Context, tools *tool.Registry, names []string) string 
 		}
 		b.WriteString("```\n\n")
 	}
+	if b.Len() == len(title) {
+		return ""
+	}
 	return b.String()
 }
 
+// fits reports whether a list is one, and not a note of the tool or too long.
 func fits(list string) bool {
-	return list != "" && len(list) <= overviewBytes && strings.Count(list, "\n") < overviewLines
+	return list != "" && list[0] != '(' && len(list) <= overviewBytes && strings.Count(list, "\n") < overviewLines
 }
 
 func frame(title, list string) string { return title + ":\n" + list + "\n\n" }
