@@ -211,8 +211,8 @@ func TestBadMounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"", "ro", "ro:", "rw:", dir, "overlay:" + dir, "ro:" + file, "ro:" + filepath.Join(dir, "none")} {
-		c := sandboxed.Command{Name: "ls", Mode: permission.ReadOnly, Workspace: dir, Args: []byte("{}"), Mounts: []string{text}}
-		if _, err := c.Run(t.Context()); !errors.Is(err, sandboxed.ErrCommand) {
+		c := Command{Name: "ls", Mode: permission.ReadOnly, Workspace: dir, Args: []byte("{}"), Mounts: []string{text}}
+		if _, err := c.Run(t.Context()); !errors.Is(err, ErrCommand) {
 			t.Errorf("mount %q: %v", text, err)
 		}
 	}
