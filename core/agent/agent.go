@@ -52,7 +52,9 @@ type View struct {
 	Overview func(ctx context.Context) string
 	// Find returns the files that hold a line of text.
 	Find func(ctx context.Context, line string) []string
-	// Edit is the tool that changes the text of a file, which its first argument "path" names.
+	// Read returns the text of a file, "" where it is too long or no plain text.
+	Read func(ctx context.Context, path string) string
+	// Edit is the tool that replaces text of a file; its first arguments are "path" and "old".
 	Edit string
 }
 

@@ -51,7 +51,9 @@ func TestToolChoice(t *testing.T) {
 	var (
 		auto = llm.ToolChoice{}
 		none = llm.ToolChoice{Mode: llm.ToolNone}
-		edit = llm.ToolChoice{Mode: llm.ToolRequired, Name: "edit", Given: []llm.Argument{{Name: "path", Value: "sum.go"}}}
+		edit = llm.ToolChoice{Mode: llm.ToolRequired, Name: "edit", Given: []llm.Argument{
+			{Name: "path", Value: "sum.go"}, {Name: "old", Value: "\treturn a - b // the sum"},
+		}}
 	)
 	say := func(text string) string {
 		b, err := json.Marshal(map[string]string{"text": text})
@@ -95,6 +97,7 @@ func TestToolChoice(t *testing.T) {
 			r := newRigModel(t, w, rigOptions{nudge: true, mode: c.mode, view: &agent.View{
 				Overview: func(context.Context) string { return "" },
 				Find:     find,
+				Read:     func(_ context.Context, path string) string { return files[path] },
 				Edit:     "edit",
 			}})
 			if out := r.agent.Turn(context.Background(), "go"); out.Stop != event.StopEnd {

@@ -26,8 +26,12 @@ var callOfNothing = regexp.MustCompile("(?s)^(?:.*\n)?(?:```[a-z]*\\s*)?\\{\\s*\
 func (t *turn) nudge() (text string, choice llm.ToolChoice) {
 	answer := t.out.Text
 	if v := t.opts.View; v != nil && !t.changed && t.opts.Broker.Mode() == permission.WorkspaceWrite {
-		if path := t.shownChange(answer); path != "" {
-			return fmt.Sprintf(showedText, path, v.Edit), llm.ToolChoice{Mode: llm.ToolRequired, Name: v.Edit, Given: []llm.Argument{{Name: "path", Value: path}}}
+		if path, block := t.shownChange(answer); path != "" {
+			choice := llm.ToolChoice{Mode: llm.ToolRequired, Name: v.Edit, Given: []llm.Argument{{Name: "path", Value: path}}}
+			if old := replaced(v.Read(t.ctx, path), block); old != "" {
+				choice.Given = append(choice.Given, llm.Argument{Name: "old", Value: old})
+			}
+			return fmt.Sprintf(showedText, path, v.Edit), choice
 		}
 	}
 	if strings.TrimSpace(answer) == "" || announces(answer) {
@@ -47,8 +51,8 @@ const (
 )
 
 // shownChange returns the file whose code the answer shows with a change: the one that most lines of a fenced block stand in,
-// where other lines of the block stand in no file. It is "" where there is no such file, or more than one.
-func (t *turn) shownChange(answer string) string {
+// where other lines of the block stand in no file, and that block. It is "" where there is no such file, or more than one.
+func (t *turn) shownChange(answer string) (path, block string) {
 	blocks := strings.Split("\n"+answer, "\n```")
 	for i := 1; i+1 < len(blocks); i += 2 {
 		_, code, _ := strings.Cut(blocks[i], "\n") // without the language
@@ -76,10 +80,10 @@ func (t *turn) shownChange(answer string) string {
 			}
 		}
 		if changed && best != "" && !tie {
-			return best
+			return best, code
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // announcements are beginnings of a last sentence that says what comes next instead of doing it.

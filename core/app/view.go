@@ -28,7 +28,11 @@ func view(tools *tool.Registry) *agent.View {
 	return &agent.View{
 		Overview: func(ctx context.Context) string { return overview(ctx, tools) },
 		Find:     func(ctx context.Context, line string) []string { return find(ctx, tools, line) },
-		Edit:     "edit",
+		Read: func(ctx context.Context, path string) string {
+			text, _ := readText(ctx, tools, path)
+			return text
+		},
+		Edit: "edit",
 	}
 }
 
@@ -55,7 +59,7 @@ func find(ctx context.Context, tools *tool.Registry, line string) []string {
 }
 
 // overview lists the files of the workspace, through the tools and so without what they hide. A small model that sees names does
-// not invent them; see RATIONALE.md, "Why a list of files?".
+// not invent them; see RATIONALE.md, "Why is a small workspace shown whole, and else a list of files?".
 func overview(ctx context.Context, tools *tool.Registry) string {
 	if list, ok := list(ctx, tools, "glob", `{"pattern":"**/*"}`); ok && fits(list) {
 		if all := contents(ctx, tools, strings.Split(list, "\n")); all != "" {
@@ -93,28 +97,37 @@ func contents(ctx context.Context, tools *tool.Registry, names []string) string 
 		if strings.HasPrefix(name, ".") || strings.Contains(name, "/.") {
 			continue // settings and secrets more than code
 		}
-		args, err := json.Marshal(map[string]string{"path": name})
-		if err != nil {
+		text, ok := readText(ctx, tools, name)
+		if !ok || b.Len()+len(text) > contentBytes {
 			return ""
 		}
-		numbered, ok := list(ctx, tools, "read", string(args))
-		if !ok || b.Len()+len(numbered) > contentBytes {
-			return ""
-		}
-		fmt.Fprintf(&b, "%s:\n```\n", name)
-		for line := range strings.SplitSeq(numbered, "\n") {
-			_, text, ok := strings.Cut(line, "|")
-			if !ok {
-				return "" // a note of the tool: something is left out
-			}
-			b.WriteString(text + "\n")
-		}
-		b.WriteString("```\n\n")
+		fmt.Fprintf(&b, "%s:\n```\n%s```\n\n", name, text)
 	}
 	if b.Len() == len(title) {
 		return ""
 	}
 	return b.String()
+}
+
+// readText returns the text of a file; false where the tool left something out or said something of its own.
+func readText(ctx context.Context, tools *tool.Registry, name string) (string, bool) {
+	args, err := json.Marshal(map[string]string{"path": name})
+	if err != nil {
+		return "", false
+	}
+	numbered, ok := list(ctx, tools, "read", string(args))
+	if !ok {
+		return "", false
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(numbered, "\n") {
+		_, text, ok := strings.Cut(line, "|")
+		if !ok {
+			return "", false
+		}
+		b.WriteString(text + "\n")
+	}
+	return b.String(), true
 }
 
 // fits reports whether a list is one, and not a note of the tool or too long.
