@@ -8,7 +8,7 @@
 #   KEEP=1  keep the copy
 #
 # The model gets what a user would type: the question, and the output of the
-# failing test (without the last lines, which carry times). The test is run here,
+# failing test (its name and what it got, without paths and times). The test is run here,
 # by the shell, before and after; the exit status is that of the last run.
 set -eu
 
@@ -19,7 +19,7 @@ say() { printf '\n=== %s\n' "$*"; }
 die() { printf 'demo: %s\n' "$*" >&2; exit 1; }
 
 [ -x "$ATOLL" ] || die "$ATOLL is not built; run: make"
-command -v go >/dev/null || die "go is missing; the demo's project is in Go"
+command -v python3 >/dev/null || die "python3 is missing; the demo's project is in Python"
 command -v git >/dev/null || die "git is missing; it shows the diff"
 
 # `model pull` fetches what is not there, says what is missing when it cannot,
@@ -50,7 +50,7 @@ trap 'exit 143' TERM
 trap 'exit 129' HUP
 trap 'exit 141' PIPE
 cp -R "$here/contacts" "$tmp/contacts"
-export ATOLL_HOME="$tmp/home" GOFLAGS= GOWORK=off
+export ATOLL_HOME="$tmp/home" PYTHONDONTWRITEBYTECODE=1
 cd "$tmp/contacts"
 
 ask() { # MODE PROMPT
@@ -65,21 +65,21 @@ if [ "$PARTS" != fix ]; then
 fi
 [ "$PARTS" != question ] || exit 0
 
-say "go test"
-if go test >"$tmp/before.txt" 2>&1; then
+say "python3 -m unittest"
+if python3 -m unittest >"$tmp/before.txt" 2>&1; then
 	die "the test passes before the fix: the demo's project is broken"
 fi
 cat "$tmp/before.txt"
-grep -q '^--- FAIL' "$tmp/before.txt" || die "the test did not run"
+grep -q '^AssertionError' "$tmp/before.txt" || die "the test did not run"
 
 ask workspace-write "A test fails. Find the bug in the code and fix it. Do not change the test.
 
-$(grep -v -e '^FAIL' -e '^exit status' "$tmp/before.txt")"
+$(grep -e '^FAIL: ' -e '^AssertionError' "$tmp/before.txt" | sed 's/ (.*//')"
 
 say "the change"
 mkdir "$tmp/diff" && cp -R "$here/contacts" "$tmp/diff/a" && cp -R "$tmp/contacts" "$tmp/diff/b"
 (cd "$tmp/diff" && git --no-pager diff --no-index --no-prefix a b) && die "the model changed nothing"
-cmp -s "$here/contacts/contact_test.go" contact_test.go || die "the model changed the test"
+cmp -s "$here/contacts/test_contacts.py" test_contacts.py || die "the model changed the test"
 
-say "go test"
-go test
+say "python3 -m unittest"
+python3 -m unittest

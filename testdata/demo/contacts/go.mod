@@ -1,3 +1,0 @@
-module contacts
-
-go 1.21
