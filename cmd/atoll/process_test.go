@@ -432,11 +432,12 @@ func TestDiskFull(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	if out, err := exec.Command("unshare", "-rm", "true").CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("unshare: %v\n%s", err, out)
-		}
-		t.Skipf("no user namespaces here: %v", err)
+	if _, err := exec.LookPath("unshare"); err != nil && os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	// A kernel that forbids namespaces is nothing that could be installed; core/store has the same fault in the process.
+	if out, err := exec.Command("unshare", "-rm", "sh", "-c", `mount -t tmpfs t "$HOME"`).CombinedOutput(); err != nil {
+		t.Skipf("no small file system can be mounted here: %v: %s", err, out)
 	}
 	p := newPlace(t)
 	p.write(t, "big.txt", strings.Repeat(strings.Repeat("x", 79)+"\n", 100))
