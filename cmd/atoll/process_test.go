@@ -413,7 +413,10 @@ func TestSignalEndsARead(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(300 * time.Millisecond) // until it reads
+			// More than a pipe holds: this returns when the program reads.
+			if _, err := w.Write(bytes.Repeat([]byte("\n"), 80<<10)); err != nil {
+				t.Fatal(err)
+			}
 			start := time.Now()
 			cmd.Process.Signal(syscall.SIGINT)
 			cmd.Wait()
